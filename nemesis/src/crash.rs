@@ -2,8 +2,8 @@
 //! lives on: it closes the connections, and refuses new ones to a server that is down.
 //!
 //! Clients die while they hold, or in an open acquire to which a server has just replied: between
-//! two commands of a recipe, where a slow link leaves time for it. Servers die one at a time, and lose
-//! their data only once the last one that did has joined the others again.
+//! two commands of a recipe, where a slow link leaves time for it. Servers die one at a time, and
+//! lose their data only once the last one that did has joined the others again.
 //!
 //! `vanish-server`: the whole machine of a server is gone. Nothing is closed and nothing refused:
 //! connections fall silent, and new ones are not answered until it is back.

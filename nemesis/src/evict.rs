@@ -1,5 +1,5 @@
-//! `evict`: the memory of a server is filled with junk while somebody holds, so that the server evicts
-//! the lock (H18).
+//! `evict`: the memory of a server is filled with junk while somebody holds, so that the server
+//! evicts the lock (H18).
 //!
 //! It strikes early in a long hold, as what loses the data of a server does, and the junk is soon
 //! taken out again: what is evicted does not come back.

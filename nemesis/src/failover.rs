@@ -1,8 +1,9 @@
 //! `failover`: the primary's data do not reach its replicas, a client is granted the lock, and the
 //! primary dies. A replica is promoted that knows nothing of the grant.
 //!
-//! The primary of the lock is whichever server with data has answered a client last; until one has, it is
-//! the first one with that role. Where there are several, replicas are dealt out to them in turn.
+//! The primary of the lock is whichever server with data has answered a client last; until one has,
+//! it is the first one with that role. Where there are several, replicas are dealt out to them in
+//! turn.
 
 use base::{
     Ability, Action, Cause, Data, Direction, Fault, Mono, Nemesis, NemesisSpec, Next, Node, Rng,

@@ -11,15 +11,15 @@ const SEEDS: u64 = 16;
 /// The number of times that it is asked: it waits if no fault comes in the second half.
 const ASKED: u32 = 400;
 
-/// Returns true if a nemesis comes to wait for a client that holds the lock, for ever if none is ever
-/// seen to: clients ask, are answered, and are done.
+/// Returns true if a nemesis comes to wait for a client that holds the lock, for ever if none is
+/// ever seen to: clients ask, are answered, and are done.
 pub fn waits_for_holders(spec: &NemesisSpec) -> bool {
     (0..SEEDS).any(|seed| comes_to_wait(spec, seed))
 }
 
 fn comes_to_wait(spec: &NemesisSpec, seed: u64) -> bool {
     let (mut nemesis, mut rng) = ((spec.make)(), Rng::new(seed));
-    let (ttl, servers) = (Duration::from_secs(1), servers());
+    let (ttl, servers) = (Duration::from_secs(1), servers(5));
     let (mut now, mut last) = (Mono::ZERO + ttl, 0);
     for asked in 0..ASKED {
         let clients = clients(now);
@@ -56,18 +56,20 @@ fn clients(now: Mono) -> Vec<ClientView> {
     states.map(|state| ClientView { state, ..ClientView::default() }).to_vec()
 }
 
-const STANDINGS: &[Option<ServerStanding>] = &[
+/// The first one leads.
+pub const STANDINGS: &[Option<ServerStanding>] = &[
     Some(ServerStanding::Leader),
     Some(ServerStanding::Follower),
     Some(ServerStanding::Follower),
-    Some(ServerStanding::Follower),
-    Some(ServerStanding::Follower),
+    None,
+    None,
 ];
 
-fn servers() -> Vec<ServerInfo> {
+/// Servers that hold one store, the first of them as its primary.
+pub fn servers(count: u32) -> Vec<ServerInfo> {
     let role = |number| if number == 0 { crate::failover::ROLE } else { "replica" };
     let server = |n| ServerInfo { name: format!("server-{n}"), role: role(n).into(), group: 0 };
-    (0..STANDINGS.len()).map(server).collect()
+    (0..count).map(server).collect()
 }
 
 #[cfg(test)]

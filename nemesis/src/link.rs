@@ -1,6 +1,6 @@
-//! `link`: connections between a client and its servers break, are refused, slow or throttled; exactly
-//! one request or one reply is lost, which is the case that a client must not guess about: it was
-//! carried out, or it was not.
+//! `link`: connections between a client and its servers break, are refused, slow or throttled;
+//! exactly one request or one reply is lost, which is the case that a client must not guess about:
+//! it was carried out, or it was not.
 //!
 //! Unlike a cut (`partition`), which TCP sits out, the client is told at once.
 
@@ -244,15 +244,17 @@ impl Nemesis for DisturbedLinks {
 /// About the time that a message takes from one server to another.
 const USUAL: Duration = Duration::from_micros(300);
 
-/// Delays what one server and its peers send each other: replicas lag, votes and heartbeats come late.
+/// Delays what one server and its peers send each other: replicas lag, votes and heartbeats come
+/// late.
 struct LaggingServers {
     kinds: Deck<LinkFaultKind>,
     next: Option<LinkFaultKind>,
 }
 
 impl LaggingServers {
-    /// Draws the delay: up to an eighth of a ttl, and bandwidths that carry what the servers of an idle store
-    /// say to each other. What is slower than that ends sessions that nobody knows to be over, by design.
+    /// Draws the delay: up to an eighth of a ttl, and bandwidths that carry what the servers of an
+    /// idle store say to each other. What is slower than that ends sessions that nobody knows to be
+    /// over, by design.
     fn draw(kind: LinkFaultKind, view: &View<'_>, rng: &mut Rng) -> (LinkFault, Duration) {
         let delay = view.ttl / (8 << rng.below(4));
         match draw(kind, view, rng) {

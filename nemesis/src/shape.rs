@@ -1,7 +1,8 @@
 //! Partitions with a shape: halves, a ring of majorities, a bridge, and a group of clients.
 //!
-//! **Source.** Jepsen's `partition-halves`, `majorities-ring` and `bridge`. There only servers are cut,
-//! since its clients are beside them; here half of the clients are on either side of a cut in halves.
+//! **Source.** Jepsen's `partition-halves`, `majorities-ring` and `bridge`. There only servers are
+//! cut, since its clients are beside them; here half of the clients are on either side of a cut in
+//! halves.
 
 use base::{
     Ability, Action, Cause, Fault, Nemesis, NemesisSpec, Next, Node, Rng, ServersNeeded, View,
@@ -111,7 +112,8 @@ fn halves(view: &View<'_>, rng: &mut Rng) -> Links {
     peers.chain(between(&left, &many)).chain(between(&few, &right)).collect()
 }
 
-/// Each server keeps its neighbours in a ring on both sides, as many as make a majority with itself.
+/// Each server keeps its neighbours in a ring on both sides, as many as make a majority with
+/// itself.
 fn ring(view: &View<'_>, rng: &mut Rng) -> Links {
     let all = shuffled(view, rng);
     let reach = (all.len() / 2).div_ceil(2);

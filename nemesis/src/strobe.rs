@@ -1,5 +1,5 @@
-//! `clock-strobe`: a wall clock is set ahead and right again, many times in a row, as two time servers that
-//! disagree do it to a machine that believes each in turn.
+//! `clock-strobe`: a wall clock is set ahead and right again, many times in a row, as two time
+//! servers that disagree do it to a machine that believes each in turn.
 //!
 //! **Source.** Jepsen's clock nemesis has a strobe, too.
 
@@ -35,7 +35,8 @@ enum StrobeStage {
     Gap,
     /// It waits for its chance.
     Chance(Aim),
-    /// So many jumps are left of it, each of these nodes ahead by so many nanoseconds, not before a time.
+    /// So many jumps are left of it, each of these nodes ahead by so many nanoseconds, not before a
+    /// time.
     Jumps { left: u32, nodes: Vec<Node>, nanos: i64, from: Mono },
 }
 

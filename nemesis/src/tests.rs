@@ -1,9 +1,8 @@
 //! Rules that every nemesis in the list has to keep.
 
+use crate::holders::{STANDINGS, servers};
 use crate::{NEMESES, OF_CLIENTS};
-use base::{
-    Action, ClientState, ClientView, Mono, Next, Node, Rng, ServerInfo, ServerStanding, View,
-};
+use base::{Action, ClientState, ClientView, Mono, Next, Node, Rng, View};
 use std::time::Duration;
 
 /// Five clients: one in a long hold, one whose acquire was just answered, one that releases, two
@@ -18,21 +17,6 @@ fn clients(now: Mono, ttl: Duration) -> Vec<ClientView> {
         ClientState::Idle,
     ];
     states.map(|state| ClientView { state, ..ClientView::default() }).to_vec()
-}
-
-/// The first one leads.
-const STANDINGS: &[Option<ServerStanding>] = &[
-    Some(ServerStanding::Leader),
-    Some(ServerStanding::Follower),
-    Some(ServerStanding::Follower),
-    None,
-    None,
-];
-
-fn members(count: u32) -> Vec<ServerInfo> {
-    let role = |n| if n == 0 { crate::failover::ROLE } else { "replica" };
-    let member = |n| ServerInfo { name: format!("server-{n}"), role: role(n).into(), group: 0 };
-    (0..count).map(member).collect()
 }
 
 /// A nemesis that yields a fault which its line in the list does not name would be let into a
@@ -50,7 +34,7 @@ fn faults_take_what_the_list_says_and_nothing_else() {
             if step % 2 == 0 {
                 clients[0].state = ClientState::Idle;
             }
-            let servers = &members(5);
+            let servers = &servers(5);
             let active = usize::from(step < healed);
             let view = View {
                 now,
@@ -94,7 +78,7 @@ fn servers_without_peers_are_cut_from_the_clients() {
         let mut now = Mono::ZERO + ttl * 5;
         let cut = loop {
             let clients = clients(now, ttl);
-            let servers = &members(servers);
+            let servers = &crate::holders::servers(servers);
             let view = View {
                 now,
                 ttl,
@@ -119,14 +103,15 @@ fn servers_without_peers_are_cut_from_the_clients() {
     }
 }
 
-/// The servers that each server can talk to while a partition of the first draw lasts, itself among them.
+/// The servers that each server can talk to while a partition of the first draw lasts, itself among
+/// them.
 fn seen_in(name: &str, count: u32) -> Vec<Vec<u32>> {
     let ttl = Duration::from_secs(2);
     let spec = crate::find(name).expect("it is in the list");
     let (mut nemesis, mut rng) = ((spec.make)(), Rng::new(7));
     let mut now = Mono::ZERO + ttl * 5;
     let cut = loop {
-        let (clients, servers) = (clients(now, ttl), &members(count));
+        let (clients, servers) = (clients(now, ttl), &servers(count));
         let view = View {
             now,
             ttl,

@@ -227,6 +227,6 @@ mod tests {
         assert_eq!(use_up(&replay, || unreachable!("a replay draws nothing")), drawn);
         // Beyond what was recorded everything is plain.
         let more = use_up(&replay, || unreachable!("a replay draws nothing"));
-        assert_eq!(more, [1_000_000, 1_000_000, 1_000_000, 8 << 32 | 1 << 2, 0]);
+        assert_eq!(more, [1_000_000, 1_000_000, 1_000_000, 8 << 32 | 1, 0]);
     }
 }
