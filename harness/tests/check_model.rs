@@ -393,6 +393,25 @@ fn a_run_of_ours_is_judged_by_models_and_by_its_export() {
     }
 }
 
+/// Their holders die, and the lock runs out: that is no breach of a lock that only its holder frees.
+#[test]
+fn a_sound_lock_whose_holders_die_is_held_by_its_export_too() {
+    let bench = Bench::new();
+    for seed in ["1", "2", "3", "4", "5"] {
+        bench.test("zk-sequential", "crash-client", seed);
+        let ours = bench.run(&["check", "store/latest", "--model", "owner-mutex"]);
+        assert_eq!(ours.code, 0, "{ours:?}");
+        let edn = bench.run(&["check", "store/latest", "--export", "edn"]).out;
+        let foreign = check(&bench, &edn, "owner-mutex", &[]);
+        assert_eq!(foreign.code, 0, "{foreign:?}");
+        let left_out = "operations that the model owner-mutex does not have";
+        assert!(flat(&foreign).contains(left_out), "reads and writes of the vault: {foreign:?}");
+    }
+    bench.test("redis-set-nx-px", "pause-client", "1");
+    let broken = bench.run(&["check", "store/latest", "--model", "owner-mutex"]);
+    assert_eq!(broken.code, 1, "{broken:?}");
+}
+
 #[test]
 fn standard_input_is_a_history_too() {
     let bench = Bench::new();

@@ -3,6 +3,10 @@
 //!
 //! An operation takes the value of its answer, or of its `invoke` where the answer has none; a read
 //! of `nil` found nothing in the register. An operation under way at the end is of unknown outcome.
+//! A hold may also end without a release: when its process dies, or says that it may have lost the
+//! lock. From then on the lock may be free at any moment, as if it had been released in doubt; what
+//! the process itself frees later is not that hold any more, and is left out.
+//!
 //! One that failed is left out; but a log in Porcupine's manner says of a cas that failed with its
 //! two values that it found another one (`misses`).
 //!
@@ -48,6 +52,8 @@ pub struct Pairing {
     /// True while nobody has said whether values are tuples.
     guessed: bool,
     open: BTreeMap<Value, OpenOperation>,
+    /// The locks that each process holds, by the number of the key: as often as it does.
+    holds: BTreeMap<Value, ProcessHolds>,
     /// Bytes of what waits or is open.
     held: usize,
     paired: Paired,
@@ -64,6 +70,13 @@ struct OpenOperation {
     asked: Option<Mode>,
 }
 
+/// The locks that a process holds, and those that it has lost, by the numbers of their keys.
+#[derive(Default)]
+struct ProcessHolds {
+    held: Vec<u32>,
+    lost: Vec<u32>,
+}
+
 /// The number of events that may wait for a sign that values are tuples.
 const MOST_WAITING: usize = 10_000;
 
@@ -72,8 +85,8 @@ impl Pairing {
     pub fn new(model: NamedModel, reading: Reading) -> Self {
         let guessed = reading.independent.is_none();
         let paired = Paired::new(reading.independent == Some(true));
-        let (waiting, open) = (Vec::new(), BTreeMap::new());
-        Self { model, reading, waiting, guessed, open, held: 0, paired }
+        let (waiting, open, holds) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+        Self { model, reading, waiting, guessed, open, holds, held: 0, paired }
     }
 
     /// Takes the next event.
@@ -150,17 +163,59 @@ impl Pairing {
             let help = "if all values are [key value], say --independent";
             return Err(HistoryError::wrong(entry.line, format!("{why}; {help}")));
         }
-        match entry.kind {
-            Kind::Invoke => self.begin(place, entry),
+        match (entry.kind, &entry.verb) {
+            (Kind::Invoke, _) => self.begin(place, entry),
+            (_, Verb::Fact(_)) => Ok(()),
+            (Kind::Info, Verb::Death | Verb::Lost) => {
+                self.lose(place, &entry);
+                Ok(())
+            }
             _ => self.end(place, entry),
         }
+    }
+
+    /// Ends the holds of a process without a release, on one key or on all.
+    fn lose(&mut self, place: u64, entry: &Entry) {
+        let Some(holds) = self.holds.get_mut(&entry.process) else { return };
+        let only = entry.key.as_ref().map(|key| self.paired.keys.of(&Some(key.clone())));
+        let (lost, held): (Vec<u32>, Vec<u32>) = std::mem::take(&mut holds.held)
+            .into_iter()
+            .partition(|key| only.is_none_or(|it| it == *key));
+        holds.held = held;
+        holds.lost.extend(&lost);
+        let process = self.paired.processes.of(&entry.process);
+        let freed = |key| Operation {
+            process,
+            key,
+            invoke: place,
+            answer: None,
+            ended: Ended::Info,
+            action: OperationKind::Release,
+        };
+        self.paired.operations.extend(lost.into_iter().map(freed));
+    }
+
+    /// Notes that a release of a process begins. Returns true if it is one of what it has lost.
+    fn frees_what_was_lost(&mut self, entry: &Entry) -> bool {
+        let key = self.paired.keys.of(&entry.key);
+        let Some(holds) = self.holds.get_mut(&entry.process) else { return false };
+        let take = |keys: &mut Vec<u32>| {
+            let place = keys.iter().rposition(|held| *held == key);
+            place.map(|place| keys.swap_remove(place)).is_some()
+        };
+        !take(&mut holds.held) && take(&mut holds.lost)
     }
 
     fn begin(&mut self, place: u64, entry: Entry) -> Result<(), HistoryError> {
         let said = Said::of(self.model, &entry, None)?;
         let index = match self.action(&entry, said)? {
+            Some(OperationKind::Release) if self.frees_what_was_lost(&entry) => None,
             Some(action) => Some(self.add(place, &entry, action)),
             None if self.reading.mixed => None,
+            None if self.is_of_another_object(&entry.verb) => {
+                self.paired.left_out += 1;
+                None
+            }
             None => {
                 let why = format!("the model {} has no `{}`", self.model, entry.verb);
                 return Err(HistoryError::wrong(entry.line, why));
@@ -173,6 +228,16 @@ impl Pairing {
         self.held += held(&process, &value);
         self.open.insert(process, OpenOperation { verb, line, index, value, asked: said.mode });
         Ok(())
+    }
+
+    /// Returns true if a verb is one of data where the model is of a lock, or the other way round: what
+    /// is done to the one says nothing about the other.
+    fn is_of_another_object(&self, verb: &Verb) -> bool {
+        let data = matches!(verb, Verb::Read | Verb::Write | Verb::Cas | Verb::Add);
+        match (self.model.spec.takes)(&OperationKind::Release) {
+            true => data,
+            false => is_lock(verb),
+        }
     }
 
     /// Returns the action of an operation, as far as an event says it; `None` where the model does
@@ -211,7 +276,9 @@ impl Pairing {
                 Some(value) => OperationKind::Add { value },
                 None => return Err(HistoryError::wrong(entry.line, "an add of nothing")),
             },
-            Verb::Cas | Verb::Other(_) => return Ok(None),
+            Verb::Cas | Verb::Death | Verb::Lost | Verb::Fact(_) | Verb::Other(_) => {
+                return Ok(None);
+            }
         };
         Ok(takes(&action).then_some(action))
     }
@@ -255,7 +322,7 @@ impl Pairing {
     }
 
     fn end(&mut self, place: u64, mut entry: Entry) -> Result<(), HistoryError> {
-        // Facts about a process, such as its death, are not ends of anything.
+        // Facts about a process are not ends of anything.
         if self.reading.mixed && matches!(entry.verb, Verb::Other(_)) {
             return Ok(());
         }
@@ -284,6 +351,10 @@ impl Pairing {
             if let Some(action) = self.action(&entry, said)? {
                 self.paired.operations[index].action = action;
             }
+        }
+        if entry.kind == Kind::Ok && entry.verb == Verb::Acquire {
+            let key = self.paired.operations[index].key;
+            self.holds.entry(entry.process.clone()).or_default().held.push(key);
         }
         let operation = &mut self.paired.operations[index];
         operation.answer = Some(place);

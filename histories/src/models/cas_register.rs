@@ -1,5 +1,5 @@
-//! `cas-register`: a cell with read, write and compare-and-set; nothing is in it at first, and a read
-//! of that finds `nil`.
+//! `cas-register`: a cell with read, write and compare-and-set; nothing is in it at first, and a
+//! read of that finds `nil`.
 //!
 //! A cas that failed did nothing and says nothing, as in Knossos; but where a history says that it
 //! failed because it found another value (Porcupine's logs of etcd), that is a step too.

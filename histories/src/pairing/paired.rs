@@ -15,6 +15,8 @@ pub struct Paired {
     pub operations: Vec<Operation>,
     /// True if values are `[key value]`.
     pub independent: bool,
+    /// The number of operations that are of another object than the model's, and left out.
+    pub left_out: u64,
     /// The line of each place.
     pub(super) lines: Vec<u32>,
     pub(super) keys: Numbers<Option<Value>>,
@@ -37,6 +39,7 @@ impl Paired {
         Self {
             operations: Vec::new(),
             independent,
+            left_out: 0,
             lines: vec![0; BEFORE as usize],
             keys: Numbers::default(),
             processes: Numbers::default(),
@@ -48,6 +51,13 @@ impl Paired {
     /// Returns the number of operations by clients: all but the initial values of registers.
     pub fn asked(&self) -> usize {
         self.by_clients().count()
+    }
+
+    /// Returns the number of acquires that nobody ever answered.
+    pub fn unanswered_acquires(&self) -> u64 {
+        let acquires = |it: &&Operation| matches!(it.action, OperationKind::Acquire { .. });
+        let open = self.by_clients().filter(acquires).filter(|it| it.answer.is_none());
+        open.count() as u64
     }
 
     fn by_clients(&self) -> impl Iterator<Item = &Operation> {

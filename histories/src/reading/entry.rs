@@ -47,6 +47,12 @@ pub enum Verb {
     Upgrade,
     /// `downgrade`: converts to shared.
     Downgrade,
+    /// `death`: the process is gone. No operation: a fact about it.
+    Death,
+    /// `lost`: the process says that it may have lost the lock. No operation, either.
+    Lost,
+    /// `notified` and `arrive`, which histories of ours have besides: facts that no model looks at.
+    Fact(&'static str),
     /// Any other name, which no model knows.
     Other(Box<str>),
 }
@@ -64,6 +70,10 @@ impl Verb {
             "convert" => Self::Convert,
             "upgrade" => Self::Upgrade,
             "downgrade" => Self::Downgrade,
+            "death" => Self::Death,
+            "lost" => Self::Lost,
+            "notified" => Self::Fact("notified"),
+            "arrive" => Self::Fact("arrive"),
             other => Self::Other(shortened(other)),
         }
     }
@@ -86,6 +96,9 @@ impl fmt::Display for Verb {
             Self::Convert => "convert",
             Self::Upgrade => "upgrade",
             Self::Downgrade => "downgrade",
+            Self::Death => "death",
+            Self::Lost => "lost",
+            Self::Fact(name) => name,
             Self::Other(name) => name,
         })
     }

@@ -108,8 +108,8 @@ impl<'de> Visitor<'de> for Any {
     }
 
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<Value, E> {
-        // The JSON reader makes these of whole numbers that are too large for it as well, and of two
-        // different ones the same.
+        // The JSON reader makes these of whole numbers that are too large for it as well, and of
+        // two different ones the same.
         if number.abs() >= LARGEST_FLOAT {
             return Err(E::custom("a number too large to be read exactly"));
         }

@@ -257,6 +257,8 @@ fn answer(
     if let Some(end) = ends_early(history).filter(|_| outcome == Outcome::Violated) {
         notes.push(format!("{end}; this is about what stands before it"));
     }
+    notes.extend(left_out(model, paired));
+    notes.extend(unanswered(paired));
     let mut summary = summary(paired);
     if let Some(why) = why {
         summary = format!("{summary}: {why}");
@@ -334,6 +336,19 @@ fn summary(paired: &Paired) -> String {
     };
     let operations = counted(paired.asked() as u64, "operation", "operations");
     format!("{operations} by {}{keys}", counted(paired.processes() as u64, "process", "processes"))
+}
+
+/// Says how many operations were left out, since the model is of another object.
+fn left_out(model: NamedModel, paired: &Paired) -> Option<String> {
+    let left_out = Some(paired.left_out).filter(|left_out| *left_out > 0)?;
+    let operations = counted(left_out, "operation", "operations");
+    Some(format!("left out {operations} that the model {model} does not have"))
+}
+
+/// Says how many requests for the lock were never answered: no model tells whether they were due.
+fn unanswered(paired: &Paired) -> Option<String> {
+    let acquires = Some(paired.unanswered_acquires()).filter(|acquires| *acquires > 0)?;
+    Some(format!("{} never answered", counted(acquires, "acquire was", "acquires were")))
 }
 
 fn witness(paired: &Paired, illegal: &Illegal) -> Witness {
