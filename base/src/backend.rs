@@ -59,8 +59,8 @@ pub enum Notice {
         /// The measured effect of the fault.
         effect: Effect,
     },
-    /// A fault could not be injected or undone, and nobody tries any longer. Why not is told next, and ends
-    /// the run.
+    /// A fault could not be injected or undone, and nobody tries any longer. Why not is told next,
+    /// and ends the run.
     GivenUp {
         /// The number of the fault.
         id: FaultId,
@@ -129,8 +129,8 @@ pub trait Backend {
         inbox: &mut Vec<Message>,
     ) -> Result<(), BackendError>;
 
-    /// Says what each server is to the others now, by number; `None` of one that is nothing to them, or does
-    /// not say. Empty: the backend cannot tell.
+    /// Says what each server is to the others now, by number; `None` of one that is nothing to
+    /// them, or does not say. Empty: the backend cannot tell.
     fn standings(&mut self) -> Vec<Option<ServerStanding>> {
         Vec::new()
     }
@@ -150,7 +150,7 @@ pub trait Backend {
     /// Ends everything and removes it.
     ///
     /// # Errors
-    /// Fails when a log could not be kept, or something could not be removed; all else is ended and removed all
-    /// the same.
+    /// Fails when a log could not be kept, or something could not be removed; all else is ended and
+    /// removed all the same.
     fn stop(&mut self) -> Result<(), BackendError>;
 }

@@ -1,11 +1,11 @@
 //! The protocol between the harness and a client: JSON lines over stdin and stdout for a real
 //! process, the same values for a simulated one.
 //!
-//! The harness sends a [`ClientRequest`] and the client answers it with one [`Response`] of the same
-//! `id`. Time stamps are the harness's; only `lost` and the store facts of an answer carry times that
-//! the client has read: by CLOCK_MONOTONIC, which all processes of a machine share. A client whose own
-//! clock is wrong translates them, by how far the two are apart when it speaks. `lost`, `notified` and `calls`
-//! are notices, without an `id`.
+//! The harness sends a [`ClientRequest`] and the client answers it with one [`Response`] of the
+//! same `id`. Time stamps are the harness's; only `lost` and the store facts of an answer carry
+//! times that the client has read: by CLOCK_MONOTONIC, which all processes of a machine share. A
+//! client whose own clock is wrong translates them, by how far the two are apart when it speaks.
+//! `lost`, `notified` and `calls` are notices, without an `id`.
 //!
 //! A client has one worker or several, which share its connections as threads of a process do. Each
 //! has one request at a time; those of different workers may be answered in any order. A worker
@@ -61,9 +61,9 @@ pub enum Command {
         #[serde(default)]
         hold: usize,
     },
-    /// Make the clocks of the client's machine wrong in this way and no other from now on. The monotonic
-    /// clock goes at the same rate as the wall clock, and is never set. Answered with `clock` at once,
-    /// whatever the client's workers do.
+    /// Make the clocks of the client's machine wrong in this way and no other from now on. The
+    /// monotonic clock goes at the same rate as the wall clock, and is never set. Answered with
+    /// `clock` at once, whatever the client's workers do.
     Clock(ClockSetting),
     /// End the client process.
     Exit,
@@ -107,7 +107,8 @@ pub struct Init {
     /// The faults of its machine's clocks.
     #[serde(default, skip_serializing_if = "ClockSetting::is_right")]
     pub clock: ClockSetting,
-    /// The time that these clocks have gained so far at a wrong rate, in which the wall clock was not set.
+    /// The time that these clocks have gained so far at a wrong rate, in which the wall clock was
+    /// not set.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub drifted_ns: i64,
     /// True if it tells the name of each command that it sends to a server (`calls`).

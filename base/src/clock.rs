@@ -2,8 +2,8 @@
 //! world, which nobody in it can read.
 //!
 //! Both go by one oscillator, whose rate may be wrong; the wall clock can be set as well. A
-//! deadline is a reading of the node's own monotonic clock: whoever waits for it has to ask anew when
-//! the rate changes.
+//! deadline is a reading of the node's own monotonic clock: whoever waits for it has to ask anew
+//! when the rate changes.
 
 use crate::{ClockChange, Mono, WallTime};
 use serde::{Deserialize, Serialize};
@@ -56,8 +56,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Right clocks, of which the monotonic one reads so at this time of the world, in a world that began
-    /// at this time of the calendar.
+    /// Right clocks, of which the monotonic one reads so at this time of the world, in a world that
+    /// began at this time of the calendar.
     pub const fn right(epoch: WallTime, now: Mono, mono: Mono) -> Self {
         let ahead_ns = (epoch.nanos() + now.nanos()) as i64 - mono.nanos() as i64;
         Self { since: now, read: mono, drift_ppm: 0, frozen: 0, ahead_ns, epoch, jumps_ns: 0 }

@@ -42,7 +42,8 @@ pub struct Facts {
 /// A stall: a time for which the machine did not run what was ready to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stall {
-    /// The node that waited; absent where it was the harness, with the links in it, or all together.
+    /// The node that waited; absent where it was the harness, with the links in it, or all
+    /// together.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub node: Option<Node>,
     /// The time for which it waited.

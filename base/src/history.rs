@@ -118,8 +118,8 @@ pub enum F {
     /// Someone other than the harness did something to a server or a client (`info`, with the
     /// action): what comes from here on, or from shortly before it was seen, proves nothing.
     Interference,
-    /// The machine did not run a server, a client or the harness, though it was ready to run (`info`,
-    /// with the stall, at its end).
+    /// The machine did not run a server, a client or the harness, though it was ready to run
+    /// (`info`, with the stall, at its end).
     Stall,
     /// All faults are healed and stay so (`info`): from here on the lock must make progress.
     Quiet,
@@ -163,8 +163,8 @@ pub struct FaultEvent {
     /// The line of the fault script that asked for it, on the `invoke` of its injection.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub line: Option<u32>,
-    /// The servers that lead others, if the run looks at that: before the fault, on the `invoke` of its
-    /// injection, and after it, on the `info` of its heal.
+    /// The servers that lead others, if the run looks at that: before the fault, on the `invoke` of
+    /// its injection, and after it, on the `info` of its heal.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub leaders: Vec<u32>,
 }

@@ -1,7 +1,7 @@
 //! The name of the thing that a lock guards.
 //!
-//! Every event names one and most are short: such a name is kept in place, and a longer one is shared
-//! by its copies.
+//! Every event names one and most are short: such a name is kept in place, and a longer one is
+//! shared by its copies.
 
 use ecow::EcoString;
 use serde::{Deserialize, Serialize};

@@ -10,8 +10,8 @@ use std::time::Duration;
 pub struct View<'a> {
     /// Time since the run began.
     pub now: Mono,
-    /// The time that lengths of faults count in: the lock's time to live or its session time-out, if
-    /// nothing else was asked for.
+    /// The time that lengths of faults count in: the lock's time to live or its session time-out,
+    /// if nothing else was asked for.
     pub ttl: Duration,
     /// The clients, by number.
     pub clients: &'a [ClientView],
@@ -170,8 +170,8 @@ pub struct NemesisSpec {
     pub needs: &'static [Ability],
     /// The servers that its faults need: a run with too few of them is refused.
     pub servers: ServersNeeded,
-    /// The causes that its faults can bring about, beside those that need no fault. A client of which an
-    /// operation ended in doubt is ended, and so it dies of whatever loses replies.
+    /// The causes that its faults can bring about, beside those that need no fault. A client of
+    /// which an operation ended in doubt is ended, and so it dies of whatever loses replies.
     pub causes: &'static [&'static [Cause]],
     /// Makes a fresh one for a run.
     pub make: fn() -> Box<dyn Nemesis>,

@@ -155,10 +155,10 @@ impl RunSpec {
         Duration::from_nanos(self.link_delay_ns)
     }
 
-    /// Returns the longest time that a call may take. A round trip over a slow link takes two delays,
-    /// and a recipe must not time out on it. A grant that comes as late as that must leave time for
-    /// the longest hold of a lock that runs out: with holds of 0.6 ttls, its reply may take 0.4 ttls
-    /// from the server.
+    /// Returns the longest time that a call may take. A round trip over a slow link takes two
+    /// delays, and a recipe must not time out on it. A grant that comes as late as that must leave
+    /// time for the longest hold of a lock that runs out: with holds of 0.6 ttls, its reply may
+    /// take 0.4 ttls from the server.
     pub fn call_timeout(&self) -> Duration {
         let usual = (self.ttl() / 8).min(Duration::from_millis(500)) + self.link_delay() * 4;
         usual.min(self.ttl() * 3 / 8 + self.link_delay())

@@ -1,8 +1,8 @@
 //! Tasks: what the workers of a client do with a lock, as data.
 //!
 //! A worker takes turns. A turn draws a few numbers ([`Turn`]) and then executes one of its task's
-//! scripts ([`Step`]). A [`Walk`] is a place in a script, which alone knows what is left to do when an
-//! acquire is refused or a hold is lost; [`crate::WorkerMachine`] executes it.
+//! scripts ([`Step`]). A [`Walk`] is a place in a script, which alone knows what is left to do when
+//! an acquire is refused or a hold is lost; [`crate::WorkerMachine`] executes it.
 
 use crate::{Mode, Rng, Spread};
 use std::hash::Hash;

@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 const PREFIX: &str = "toxiproxy=http://";
 
-/// The address of a Toxiproxy server on this machine: its proxies lead from clients here to links here.
+/// The address of a Toxiproxy server on this machine: its proxies lead from clients here to links
+/// here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToxiproxyAt(pub SocketAddr);
 

@@ -2,19 +2,19 @@
 //!
 //! **Decides** for a lock that promises `available`, over the fault spans that hit servers only,
 //! fewer than half of them at a time: crashes, pauses, and servers cut off from each other. After
-//! the bound within which the lock is granted again (an election, and another one if the members of an
-//! ensemble have elected a leader that none of them follows; sessions that run out; counted
-//! from the last client that went meanwhile and may have taken it along), from there to the heal,
-//! somebody who asks must be granted it. If clients were asking for at least as long again, or asked
-//! again and again (with pauses of a quarter of that at the most), nobody
-//! definitely held it meanwhile and nobody was granted it, the anomaly is `unavailable`. A grant at
-//! any time of the fault span shows that the lock goes on.
+//! the bound within which the lock is granted again (an election, and another one if the members of
+//! an ensemble have elected a leader that none of them follows; sessions that run out; counted from
+//! the last client that went meanwhile and may have taken it along), from there to the heal,
+//! somebody who asks must be granted it. If clients were asking for at least as long again, or
+//! asked again and again (with pauses of a quarter of that at the most), nobody definitely held it
+//! meanwhile and nobody was granted it, the anomaly is `unavailable`. A grant at any time of the
+//! fault span shows that the lock goes on.
 //!
 //! **Limits.** Most faults are shorter than that: without one that was long enough it is
 //! inconclusive. Servers that are cut off one way only are not a minority that is down: those that
 //! still hear them and cannot answer may elect them again and again, and no quorum promises
-//! otherwise. One whose clock is wrong is not down. A lock on one server does not promise it; one that
-//! is held to it all the same breaks with its only server (cause `only-server-down`).
+//! otherwise. One whose clock is wrong is not down. A lock on one server does not promise it; one
+//! that is held to it all the same breaks with its only server (cause `only-server-down`).
 //!
 //! **Source.** Gray and Lamport's 2F + 1 servers for F faults; ZooKeeper's majority quorums; for
 //! the limit, Jensen, Howard and Mortier, "Examining Raft's behaviour during partial network
@@ -224,8 +224,8 @@ impl<'c, 'a> Demand<'c, 'a> {
     }
 }
 
-/// The length of the longest of these stretches, in the order of their begins, if those no further apart
-/// than `pause` count as one.
+/// The length of the longest of these stretches, in the order of their begins, if those no further
+/// apart than `pause` count as one.
 fn longest(stretches: impl Iterator<Item = (u64, u64)>, pause: u64) -> u64 {
     let (mut longest, mut current): (u64, Option<(u64, u64)>) = (0, None);
     for (begin, end) in stretches {

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Bypass {
     /// The overtaken claim, as an index into the claims.
     pub(crate) claim: usize,
-    /// The number of times it was overtaken, counted up to sixteen a worker, or to what is promised.
+    /// The number of times it was overtaken, counted up to sixteen a worker, or to what is
+    /// promised.
     pub(crate) count: u64,
     /// The first grant that overtook it.
     pub(crate) first: u64,

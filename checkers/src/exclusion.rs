@@ -1,9 +1,10 @@
 //! `exclusion`: did two clients believe that they held the lock at once?
 //!
 //! **Decides** mutual exclusion, from what clients believe alone: the definite holds of
-//! [`holds`](histories::holds), by the sweep of [`sweep`](histories::sweep), which is exact. Anomalies are
-//! `double hold` (two exclusive holds overlap) and `reader-writer overlap` (an exclusive and a
-//! shared one do). Each counts the grants that were given while another hold forbade them.
+//! [`holds`](histories::holds), by the sweep of [`sweep`](histories::sweep), which is exact.
+//! Anomalies are `double hold` (two exclusive holds overlap) and `reader-writer overlap` (an
+//! exclusive and a shared one do). Each counts the grants that were given while another hold
+//! forbade them.
 //!
 //! **Limits.** It says nothing about what came of an overlap: that is the vault's to say. It knows
 //! exclusive and shared holds; a lock that is taken twice by one client is in two holds. A history
@@ -130,8 +131,8 @@ fn tell_overlap(story: &mut Story<'_>, first: &Claim, second: &Claim, at: u64) {
     }
 }
 
-/// Tells what somebody else did by which one of the two lost the lock at a time, before they met at an
-/// event: it freed it, or took it for its own.
+/// Tells what somebody else did by which one of the two lost the lock at a time, before they met at
+/// an event: it freed it, or took it for its own.
 fn tell_taker(story: &mut Story<'_>, case: &Case<'_>, taker: &Claim, (took_ns, at): (u64, u64)) {
     let freeing = taker.freeing.filter(|begun| case.time(*begun) <= took_ns);
     match (freeing, taker.granted().filter(|ok| *ok < at)) {

@@ -8,12 +8,13 @@
 //! * `starvation`: while one acquire waited, so many that began later were granted the lock in a
 //!   mode that excludes it that it is more than its lot. A fair share is one grant for each worker.
 //!   Four shares are more than any place in a queue explains; sixteen are more than a lottery does,
-//!   and without a queue the acquire must have waited for as long as the lock may stay taken. A lock
-//!   can promise another number (`patience`).
+//!   and without a queue the acquire must have waited for as long as the lock may stay taken. A
+//!   lock can promise another number (`patience`).
 //!
-//! Both are judged in calm, the latter in the calm at the end of the wait: a client that was paused in front of its grant learns of it late.
-//! **Measures** for every lock: how often the most overtaken acquire was overtaken, and Jain's
-//! index over the grants of the clients (1,000 ‰: all got the same).
+//! Both are judged in calm, the latter in the calm at the end of the wait: a client that was paused
+//! in front of its grant learns of it late. **Measures** for every lock: how often the most
+//! overtaken acquire was overtaken, and Jain's index over the grants of the clients (1,000 ‰: all
+//! got the same).
 //!
 //! **Limits.** Without places it sees no inversion; without them and without a bypass it is
 //! inconclusive. A lock without an order in which nobody starves is only measured.
@@ -106,9 +107,9 @@ fn starvation(case: &Case<'_>) -> Option<Anomaly> {
     Some(by_recipe("starvation", 1 + starved.count() as u64, witness, reason))
 }
 
-/// Returns how many times its fair share an acquire was overtaken in the calm at the end of its wait.
-/// Without a queue that calm has to last as long as the lock may stay taken: whoever looks seldom is
-/// overtaken by all who look often, and gets it soon all the same.
+/// Returns how many times its fair share an acquire was overtaken in the calm at the end of its
+/// wait. Without a queue that calm has to last as long as the lock may stay taken: whoever looks
+/// seldom is overtaken by all who look often, and gets it soon all the same.
 fn shares(case: &Case<'_>, bypass: &Bypass) -> u64 {
     let info = &case.run.info;
     let claim = &case.claims.claims[bypass.claim];

@@ -4,19 +4,20 @@
 //! else. Where the store removed whatever stood there (`any`: a bare `DEL`, a mark that others have
 //! too), the release was foreign if another process had been given the lock *later*, in a mode that
 //! excludes the first grant, and had its answer before the release began. So it was if its process
-//! had never been granted the lock, and another held it all the while. The anomaly is `foreign release`. Where there is a [ledger](base::Ledger) of the store, it says the same exactly: a release
-//! deleted what another had been granted the lock with.
+//! had never been granted the lock, and another held it all the while. The anomaly is `foreign
+//! release`. Where there is a [ledger](base::Ledger) of the store, it says the same exactly: a
+//! release deleted what another had been granted the lock with.
 //!
 //! **Which grant is later.** The news of a grant may come late (its client was paused or cut off),
 //! so the order of two `ok` does not tell. A grant is certainly later when the request that took
 //! it was sent after the other's `ok`: when its acquire began after it, or the recipe says so
 //! (`asked`). Whatever is not certain is no anomaly.
 //!
-//! **Limits.** Without a ledger only a release that was answered counts. What one of unknown outcome
-//! removed, or one that was on its way when another was granted the lock, is seen by what it leads to
-//! (`exclusion`), not here. Where a primary may have been replaced, nobody knows which of two a release
-//! went to, so that it is passed over.
-//! Inconclusive when no release says what it removed.
+//! **Limits.** Without a ledger only a release that was answered counts. What one of unknown
+//! outcome removed, or one that was on its way when another was granted the lock, is seen by what
+//! it leads to (`exclusion`), not here. Where a primary may have been replaced, nobody knows which
+//! of two a release went to, so that it is passed over. Inconclusive when no release says what it
+//! removed.
 //!
 //! **Source.** Redis' documentation of `SET`, "the lock could be deleted by another client": the
 //! reason for a unique value and a compare-and-delete.

@@ -1,8 +1,9 @@
 //! Histories drawn as pictures, for tests.
 //!
 //! A row is a process (`p0`; `p0/k1` for another lock than `k0`), a fault (`pause c0`, `crash s0`,
-//! `wipe s0`, `evict s0`, `jump s0`, `drift s0`, `freeze s0`, `cut c0-s1`, `cut s0>s1` one way, `slow c0-s1`) or the run; a column is a tenth of a second, and within a
-//! column the rows happen from top to bottom. Column 0 stands a space after the bar.
+//! `wipe s0`, `evict s0`, `jump s0`, `drift s0`, `freeze s0`, `cut c0-s1`, `cut s0>s1` one way,
+//! `slow c0-s1`) or the run; a column is a tenth of a second, and within a column the rows happen
+//! from top to bottom. Column 0 stands a space after the bar.
 //!
 //! ```text
 //! p0       | a-A====rR        asks, holds, releases
@@ -24,12 +25,13 @@
 //! | `t` | gives up a write that was sent | | `z` `Z` | it arrives late and is applied, is fenced off |
 //! | `!` `?` | the open acquire or release fails, ends unknown | | `G` `W` | sends a read, a write |
 //!
-//! A row `store` (`store b` for another thing, `store s1` for the same on server 1) is the ledger of
-//! a thing: a digit, written by that process; `a` to `e`, deleted by process 0 to 4; `x`, its time was over; `z`, its writer's
-//! session ended; `l`, lost with the server's data; `v`, evicted; `s`, stands again as before.
+//! A row `store` (`store b` for another thing, `store s1` for the same on server 1) is the ledger
+//! of a thing: a digit, written by that process; `a` to `e`, deleted by process 0 to 4; `x`, its
+//! time was over; `z`, its writer's session ended; `l`, lost with the server's data; `v`, evicted;
+//! `s`, stands again as before.
 //!
-//! A row `stall s0` (`stall c0`, `stall harness`) has stalls of the machine: a digit, at the end of one
-//! that has lasted for so many columns.
+//! A row `stall s0` (`stall c0`, `stall harness`) has stalls of the machine: a digit, at the end of
+//! one that has lasted for so many columns.
 //!
 //! In the row of the run `X` is where somebody else interferes.
 //!

@@ -1,15 +1,15 @@
 //! `progress`: once all faults are healed, does somebody get the lock who asks for it?
 //!
-//! **Decides** between `quiet` (all faults are healed and stay so) and `stop`, a lock at a time.
-//! A grant in this phase is progress, up to the last of them. From then on the lock is *excused* until the last moment at
-//! which a client may have left it taken: the end of a definite hold and of its release, a death,
-//! an acquire of unknown outcome. From there on its bound counts (`RunInfo::due_ns`): as long as it
-//! may stay taken by somebody who is gone (so many of its lives as it promises, in its own grain,
-//! and a tick of its store), and as long as clients take to pick it up (the tries of an acquire,
-//! each with its round trips over the slowest link and its back-off). If clients were asking for it
-//! over that time, from one unanswered acquire to the last, and nobody was granted it until `stop`,
-//! it is stuck. Who asks after a while in which nobody did, and is granted it at once, proves nothing of
-//! that while.
+//! **Decides** between `quiet` (all faults are healed and stay so) and `stop`, a lock at a time. A
+//! grant in this phase is progress, up to the last of them. From then on the lock is *excused*
+//! until the last moment at which a client may have left it taken: the end of a definite hold and
+//! of its release, a death, an acquire of unknown outcome. From there on its bound counts
+//! (`RunInfo::due_ns`): as long as it may stay taken by somebody who is gone (so many of its lives
+//! as it promises, in its own grain, and a tick of its store), and as long as clients take to pick
+//! it up (the tries of an acquire, each with its round trips over the slowest link and its
+//! back-off). If clients were asking for it over that time, from one unanswered acquire to the
+//! last, and nobody was granted it until `stop`, it is stuck. Who asks after a while in which
+//! nobody did, and is granted it at once, proves nothing of that while.
 //!
 //! A lock that never promises to recover is excused by definite holds alone: a dead client that
 //! keeps it for ever is the very deadlock that is sought.

@@ -81,8 +81,8 @@ fn refused(case: &Case<'_>, nested: &[(&Claim, &Claim)]) -> Option<Anomaly> {
     Some(by_recipe("self-deadlock", seen, witness, "it waited for its own hold"))
 }
 
-/// Returns true if an acquire was refused, or waited for long enough to be granted a lock that is free:
-/// one that was asked for at the very end of a run tells nothing.
+/// Returns true if an acquire was refused, or waited for long enough to be granted a lock that is
+/// free: one that was asked for at the very end of a run tells nothing.
 fn had_time(case: &Case<'_>, claim: &Claim) -> bool {
     let waited = case.run.history.end().saturating_sub(case.time(claim.invoke));
     claim.answer != AcquireAnswer::Open || waited > case.run.info.pick_up_ns()

@@ -3,10 +3,9 @@
 //! **Decides** over the releases that had no reason to fail: the client still held the lock (no
 //! `lost`, and it had not run out by the time that its recipe states), no fault was near, nobody
 //! else had been granted the lock meanwhile, and nobody else's release was under way that removes
-//! whatever stands there, nor had removed it by the ledger (that is a `foreign release`, and another
-//! checker's). Anomalies are
-//! `failed release` (it was answered `fail`) and `release freed nothing` (the store said that it
-//! removed nothing).
+//! whatever stands there, nor had removed it by the ledger (that is a `foreign release`, and
+//! another checker's). Anomalies are `failed release` (it was answered `fail`) and `release freed
+//! nothing` (the store said that it removed nothing).
 //!
 //! **Limits.** A failed release of a lock that the client no longer had is right, and so is one
 //! under a fault; both stand in the summary. Inconclusive when no release was without such a

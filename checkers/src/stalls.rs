@@ -56,7 +56,8 @@ fn during_ns(evidence: &Evidence<'_>, anomaly: &Anomaly) -> Option<Range<u64>> {
     Some(times().min()?..times().max()?)
 }
 
-/// Returns true if a stall was there while an anomaly came about, or so shortly before it that what it left may not have been mended.
+/// Returns true if a stall was there while an anomaly came about, or so shortly before it that what
+/// it left may not have been mended.
 fn meets(evidence: &Evidence<'_>, event: &Event, during_ns: &Range<u64>) -> bool {
     let Some(stall) = event.stall() else { return false };
     let from_ns = event.time_ns.saturating_sub(stall.lasted_ns);

@@ -1,4 +1,5 @@
-//! The words that all checkers share: numbers, times and processes, and an anomaly without its story.
+//! The words that all checkers share: numbers, times and processes, and an anomaly without its
+//! story.
 
 use base::{Anomaly, units};
 use histories::holds::Claim;

@@ -39,7 +39,8 @@ pub async fn remove_abandoned(
     remove(docker, owner::OWNER, |label| certainty.allows_label(label)).await
 }
 
-/// The longest time for which an engine that does not answer is asked again: it may be starting anew.
+/// The longest time for which an engine that does not answer is asked again: it may be starting
+/// anew.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(200);
 

@@ -1,4 +1,5 @@
-//! The wall clock of a server's process in its container, which libfaketime tells it: as a file there says.
+//! The wall clock of a server's process in its container, which libfaketime tells it: as a file
+//! there says.
 
 use std::sync::{Mutex, PoisonError};
 use stores::SettableClock;
@@ -51,8 +52,8 @@ pub fn variables(clock: &SettableClock) -> Vec<(&'static str, String)> {
     [(LIBRARIES, libraries)].into_iter().chain(environment(&file())).collect()
 }
 
-/// The command that replaces the file by one with this text: the process may read it at any moment, so it
-/// is there as a whole or not at all.
+/// The command that replaces the file by one with this text: the process may read it at any moment,
+/// so it is there as a whole or not at all.
 pub fn replace(text: &str) -> String {
     let (file, text) = (file(), text.trim_end());
     format!("echo '{text}' >{file}.draft && mv {file}.draft {file}")

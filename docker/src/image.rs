@@ -78,8 +78,9 @@ pub async fn ensure(docker: &Docker, progress: &dyn Fn(&str)) -> Result<(), Back
     build(docker, progress).await
 }
 
-/// Waits until no other process of this machine makes this image. The turn ends with the listener that it
-/// returns: a socket with a name that is no file's, of which nothing is left when its process is killed.
+/// Waits until no other process of this machine makes this image. The turn ends with the listener
+/// that it returns: a socket with a name that is no file's, of which nothing is left when its
+/// process is killed.
 async fn turn(image: &str, progress: &dyn Fn(&str)) -> io::Result<UnixListener> {
     let address = SocketAddr::from_abstract_name(image)?;
     let mut told = false;

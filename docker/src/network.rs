@@ -25,9 +25,10 @@ pub struct ContainerNetwork {
 }
 
 impl ContainerNetwork {
-    /// Makes it, with the labels of its run. The engine gives fixed addresses only on a subnet that was asked
-    /// for. It has thirty subnets or so, each for thousands of containers, and a run takes a small part of
-    /// one: beside other runs if there are some, else of one that the engine chooses.
+    /// Makes it, with the labels of its run. The engine gives fixed addresses only on a subnet that
+    /// was asked for. It has thirty subnets or so, each for thousands of containers, and a run
+    /// takes a small part of one: beside other runs if there are some, else of one that the engine
+    /// chooses.
     pub async fn make(docker: &Docker, run: &str) -> Result<Self, BackendError> {
         let name = format!("picklock-{run}");
         let mut rng = Rng::new(monotonic_nanos() ^ u64::from(std::process::id()));
@@ -48,8 +49,8 @@ impl ContainerNetwork {
         Ipv4Addr::from_bits(self.base.to_bits() + 2 + server)
     }
 
-    /// Joins a server's container to it, for good, and to no other any more: what is on the engine's usual
-    /// network can be reached by every other container there.
+    /// Joins a server's container to it, for good, and to no other any more: what is on the
+    /// engine's usual network can be reached by every other container there.
     pub async fn join(
         &self,
         docker: &Docker,
@@ -87,7 +88,8 @@ fn part_near(near: Ipv4Addr, rng: &mut Rng) -> Ipv4Addr {
     Ipv4Addr::from_bits(whole | part << (32 - PART))
 }
 
-/// Makes a network of a part of a subnet that seems to be free, and returns the address with which it begins.
+/// Makes a network of a part of a subnet that seems to be free, and returns the address with which
+/// it begins.
 async fn attempt(docker: &Docker, name: &str, run: &str, rng: &mut Rng) -> Result<Ipv4Addr, Error> {
     let near = match rng.pick(&in_use(docker).await?).copied() {
         Some(near) => near,
@@ -121,8 +123,8 @@ fn address_in(ipam: Option<Ipam>) -> Option<Ipv4Addr> {
     subnets.find_map(|subnet| subnet.split('/').next()?.parse().ok())
 }
 
-/// Returns true if another network has the part, or took it just now, or if others that make theirs at the
-/// same time have all subnets for a moment.
+/// Returns true if another network has the part, or took it just now, or if others that make theirs
+/// at the same time have all subnets for a moment.
 fn may_pass(error: &Error) -> bool {
     let words = ["verlap", "fully subnetted"];
     matches!(error, Error::DockerResponseServerError { message, .. }

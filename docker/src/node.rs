@@ -32,7 +32,8 @@ impl RunContainers {
         self.store.probe(&self.cluster, server)
     }
 
-    /// The request for a server's container. Its wall clock is told by this text, if faults are to set it.
+    /// The request for a server's container. Its wall clock is told by this text, if faults are to
+    /// set it.
     ///
     /// # Errors
     /// Fails when no fault can set the clock of such a server.

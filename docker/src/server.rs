@@ -156,8 +156,9 @@ impl DockerServer {
         Err(self.broken(format!("fails at {command:?} ({code:?})"), output.trim()))
     }
 
-    /// Runs a command, and returns its exit code and its output. The engine may hear of a short pause only after it has ended, and takes the
-    /// server for paused until it hears of the end, too.
+    /// Runs a command, and returns its exit code and its output. The engine may hear of a short
+    /// pause only after it has ended, and takes the server for paused until it hears of the end,
+    /// too.
     pub async fn run(&self, command: &str) -> Result<(Option<i64>, String), Error> {
         loop {
             match exec::run(&self.docker, self.id(), command).await {
@@ -238,8 +239,8 @@ impl StartedServer for DockerServer {
     }
 
     async fn until_serving(&self) -> Result<SocketAddr, BackendError> {
-        // Its own address where this machine reaches that, which an engine in a machine or a namespace
-        // of its own does not let it; it is the shorter way.
+        // Its own address where this machine reaches that, which an engine in a machine or a
+        // namespace of its own does not let it; it is the shorter way.
         let own = (self.peer_address(), self.ensemble.store.ports().clients).into();
         let addresses = [own, self.published().await?];
         let probe = self.ensemble.probe(self.number);

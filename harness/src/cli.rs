@@ -66,20 +66,21 @@ pub struct TestArgs {
     /// The world to run in.
     #[arg(long, value_name = "BACKEND", value_parser = backend(), default_value = "auto")]
     pub backend: BackendArg,
-    /// Servers that somebody else runs, in the place of a backend: those of the topology by their names.
-    /// Faults hit clients and their links only, and all keys have a name of the run in front and are
-    /// removed at the end.
+    /// Servers that somebody else runs, in the place of a backend: those of the topology by their
+    /// names. Faults hit clients and their links only, and all keys have a name of the run in front
+    /// and are removed at the end.
     #[arg(long, value_name = "NAME=HOST:PORT", value_delimiter = ',', conflicts_with = "backend")]
     pub servers: Vec<NamedServer>,
-    /// A Toxiproxy server on this machine for the links between clients and servers: it does the faults on
-    /// them, as far as it can, instead of picklock's own proxies (a build with the feature `toxiproxy`).
+    /// A Toxiproxy server on this machine for the links between clients and servers: it does the
+    /// faults on them, as far as it can, instead of picklock's own proxies (a build with the
+    /// feature `toxiproxy`).
     #[arg(long, value_name = "toxiproxy=URL")]
     pub links: Option<ToxiproxyAt>,
     /// The load on the lock.
     #[command(flatten)]
     pub load: LoadArgs,
-    /// Takes just this schedule. Without it, one is drawn at random on real servers, and the simulator
-    /// tries 200 in about a second and shows the first that breaks a promise.
+    /// Takes just this schedule. Without it, one is drawn at random on real servers, and the
+    /// simulator tries 200 in about a second and shows the first that breaks a promise.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Makes the exit code say whether this outcome came: 0 as expected, 1 not as expected,
@@ -126,7 +127,8 @@ pub struct DoctorArgs {
 /// The arguments of `picklock clean`.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct CleanArgs {
-    /// Also what belongs to a run that cannot be seen from here and may live, as one in another container.
+    /// Also what belongs to a run that cannot be seen from here and may live, as one in another
+    /// container.
     #[arg(long)]
     pub all: bool,
 }

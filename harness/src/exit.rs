@@ -63,7 +63,8 @@ pub enum ExpectedOutcome {
 }
 
 impl ExpectedOutcome {
-    /// Returns the exit code of a run that ended so: 0 as expected, 1 not as expected, 2 inconclusive.
+    /// Returns the exit code of a run that ended so: 0 as expected, 1 not as expected, 2
+    /// inconclusive.
     pub fn exit(self, outcome: Outcome) -> Exit {
         match (self, Exit::from(outcome)) {
             (Self::Violated, Exit::Violated) | (Self::Held, Exit::Held) => Exit::Held,

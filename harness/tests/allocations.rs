@@ -82,8 +82,8 @@ fn the_cost_of_an_event_does_not_grow_with_the_clients() {
     }
 }
 
-/// The garbage of Lua that may wait for its collector, in bytes. A leak of sixty bytes a run is more
-/// in the runs between the two counts.
+/// The garbage of Lua that may wait for its collector, in bytes. A leak of sixty bytes a run is
+/// more in the runs between the two counts.
 const GARBAGE: i64 = 20_000;
 
 #[test]

@@ -1,6 +1,6 @@
 //! The arrows that ARCHITECTURE.md draws are the arrows that there are: which crate may depend on
-//! which, and which module of the harness, and of the checkers, on which others. And the names of types that it says are
-//! shared are those that are.
+//! which, and which module of the harness, and of the checkers, on which others. And the names of
+//! types that it says are shared are those that are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -147,8 +147,8 @@ fn types() -> Arrows {
     types
 }
 
-/// `test.sh` runs the targets that begin with `real_`, and beside them those that do not begin with an `r`: it
-/// would pass over any other.
+/// `test.sh` runs the targets that begin with `real_`, and beside them those that do not begin with
+/// an `r`: it would pass over any other.
 #[test]
 fn test_sh_runs_every_test() {
     let targets = manifests();

@@ -33,7 +33,8 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// The beginnings of the names of those that take more than three clients or twelve messages, and why.
+/// The beginnings of the names of those that take more than three clients or twelve messages, and
+/// why.
 const LARGE: [(&str, &str); 2] = [
     (
         "zk-sequential-herd+",

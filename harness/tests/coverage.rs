@@ -4,7 +4,8 @@
 //! better is refused by name.
 //!
 //! `PICKLOCK_COVERAGE` sets another number of seeds than 20; `PICKLOCK_ALGO` and `PICKLOCK_NEMESIS`
-//! choose some locks and nemeses, joined by commas; `PICKLOCK_ON` a topology besides the usual ones.
+//! choose some locks and nemeses, joined by commas; `PICKLOCK_ON` a topology besides the usual
+//! ones.
 
 use base::{Outcome, RunSpec};
 use checkers::Judgement;

@@ -1,5 +1,5 @@
-//! `picklock test --script` as a user meets it: the hazard that a script aims at, one error with its
-//! place for a script that is wrong, and no green run by a fault that never came.
+//! `picklock test --script` as a user meets it: the hazard that a script aims at, one error with
+//! its place for a script that is wrong, and no green run by a fault that never came.
 
 mod command;
 
@@ -418,8 +418,8 @@ fn the_page_names_all_that_a_script_can_say() {
     }
 }
 
-/// The faults of the last run that a script asked for, and their heals: the servers that are hit, and those
-/// that led others at the time.
+/// The faults of the last run that a script asked for, and their heals: the servers that are hit,
+/// and those that led others at the time.
 fn hit_and_leaders(cli: &Bench, f: &str, kind: &str) -> Vec<(u64, Vec<u64>)> {
     let history = fs::read_to_string(cli.home.path().join("store/latest/history.jsonl"));
     let history = history.expect("read");

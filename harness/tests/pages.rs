@@ -1,8 +1,9 @@
-//! The pages that are made are those that stand in the repository: whoever changes a lock, a nemesis, a
-//! hazard or the suite makes them again.
+//! The pages that are made are those that stand in the repository: whoever changes a lock, a
+//! nemesis, a hazard or the suite makes them again.
 //!
-//! `PICKLOCK_PAGES=write` writes them, and `PICKLOCK_PAGES=survey` makes the survey of all locks under all
-//! nemeses again as well, which takes minutes; with `PICKLOCK_ALGO` only that of some locks.
+//! `PICKLOCK_PAGES=write` writes them, and `PICKLOCK_PAGES=survey` makes the survey of all locks
+//! under all nemeses again as well, which takes minutes; with `PICKLOCK_ALGO` only that of some
+//! locks.
 
 #[path = "pages/mod.rs"]
 mod pages;

@@ -1,5 +1,5 @@
-//! The clocks of real clients: what they sleep, and what they say of times, while faults bend them. Nothing is
-//! skipped: where there is no `redis-server`, this fails.
+//! The clocks of real clients: what they sleep, and what they say of times, while faults bend them.
+//! Nothing is skipped: where there is no `redis-server`, this fails.
 
 use base::{
     Acquire, Action, Backend, ClientReply, ClientRequest, ClockChange, Command, Effect, Fault,

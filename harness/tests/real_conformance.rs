@@ -1,6 +1,6 @@
-//! The conformance suites against real servers: what the models answer, the servers must answer. They
-//! are processes of this machine, or in containers with `PICKLOCK_BACKEND=docker`. Nothing is skipped:
-//! where there are no servers, this fails.
+//! The conformance suites against real servers: what the models answer, the servers must answer.
+//! They are processes of this machine, or in containers with `PICKLOCK_BACKEND=docker`. Nothing is
+//! skipped: where there are no servers, this fails.
 
 use docker::{DockerServers, ensure_image};
 use local::LocalServers;
@@ -142,15 +142,16 @@ fn redis_failover_suite<S: Servers>() {
     judge("redis, a failover", &report, 1);
 }
 
-/// The number of primaries of a cluster that are killed, and that of the models that are asked the same.
+/// The number of primaries of a cluster that are killed, and that of the models that are asked the
+/// same.
 const PRIMARIES: usize = 4;
 const MODELS: u64 = 100;
 
 /// The time that a real answer may take beyond those of all models.
 const SLACK: Duration = Duration::from_millis(300);
 
-/// The members are processes: to cut off one that is a container takes commands in all of them, for longer
-/// than members wait.
+/// The members are processes: to cut off one that is a container takes commands in all of them, for
+/// longer than members wait.
 #[test]
 fn redis_cluster() {
     let topology = StoreId::topology("redis-cluster").expect("a topology of the list");

@@ -1,5 +1,5 @@
-//! Runs on servers that somebody else runs: faults hit clients only, and nothing stays. These servers are
-//! started by the test, as processes, and given to picklock by their addresses.
+//! Runs on servers that somebody else runs: faults hit clients only, and nothing stays. These
+//! servers are started by the test, as processes, and given to picklock by their addresses.
 
 #![expect(clippy::disallowed_methods, reason = "waits for what other processes do")]
 
@@ -82,7 +82,8 @@ fn ask(address: SocketAddr, question: &str, last: &str) -> String {
 fn a_redis_keeps_its_own_keys_and_no_others() {
     let servers = start("redis");
     let address = servers.addresses()[0];
-    // Another one is of a run that was killed: this process is not one that started with the machine.
+    // Another one is of a run that was killed: this process is not one that started with the
+    // machine.
     let words: Vec<String> = owner::own_name().split('_').map(String::from).collect();
     let dead = [&words[0], &words[1], "1", &words[3], &words[4], &words[5]].join("_");
     for key in ["theirs", &format!("{dead}:lock:k")] {

@@ -1,6 +1,6 @@
 //! The ledger of real servers: whatever a client was granted was written for it while it asked, and
-//! whatever it released was removed while it released. Nothing is skipped: where a server is missing,
-//! this fails.
+//! whatever it released was removed while it released. Nothing is skipped: where a server is
+//! missing, this fails.
 
 mod command;
 

@@ -1,5 +1,6 @@
-//! Clients that are led to the right server by others, Sentinels or the servers of a Cluster: nothing that
-//! they say goes around their links. Nothing is skipped: where there is no `redis-server`, this fails.
+//! Clients that are led to the right server by others, Sentinels or the servers of a Cluster:
+//! nothing that they say goes around their links. Nothing is skipped: where there is no
+//! `redis-server`, this fails.
 
 use base::{
     Acquire, Action, Backend, ClientReply, ClientRequest, Command, Data, Direction, Fault, Mode,

@@ -1,6 +1,6 @@
-//! Fault scripts on real servers: the holder that one names is paused at its moment, a client dies between two
-//! commands, what servers send each other is delayed. Nothing is skipped: where a server is missing, this
-//! fails.
+//! Fault scripts on real servers: the holder that one names is paused at its moment, a client dies
+//! between two commands, what servers send each other is delayed. Nothing is skipped: where a
+//! server is missing, this fails.
 
 mod command;
 

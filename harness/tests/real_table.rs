@@ -1,9 +1,10 @@
-//! The table on real servers: one run of 10 or 20 s a row, or `PICKLOCK_ROUNDS` of them. All rows run
-//! on servers that are processes; some prove that those in containers do the same. No row of the table
-//! is skipped: where there is no Docker or no server, this fails. Those of the simulator can be tried
-//! with `--ignored`.
+//! The table on real servers: one run of 10 or 20 s a row, or `PICKLOCK_ROUNDS` of them. All rows
+//! run on servers that are processes; some prove that those in containers do the same. No row of
+//! the table is skipped: where there is no Docker or no server, this fails. Those of the simulator
+//! can be tried with `--ignored`.
 //!
-//! `PICKLOCK_THIRD` is 1, 2 or 3 for a third of the rows, as CI runs them in turn, or `all`, as without it.
+//! `PICKLOCK_THIRD` is 1, 2 or 3 for a third of the rows, as CI runs them in turn, or `all`, as
+//! without it.
 
 mod rows;
 

@@ -19,7 +19,8 @@ fn facts(event: &Event) -> &Facts {
     event.facts.as_deref().unwrap_or_else(|| panic!("no facts: {event:?}"))
 }
 
-/// The locks without releases that succeed: nobody ever gets the first, and nobody can free the others.
+/// The locks without releases that succeed: nobody ever gets the first, and nobody can free the
+/// others.
 const NEVER_RELEASED: [&str; 3] =
     ["redis-lock-class-as-printed", "redis-set-nx-px-lua-as-printed", "memcached-add-as-printed"];
 

@@ -1,5 +1,5 @@
-//! `picklock suite` as a user runs it: it is red in both directions, and a mistake in the file is told
-//! with its place.
+//! `picklock suite` as a user runs it: it is red in both directions, and a mistake in the file is
+//! told with its place.
 
 mod command;
 

@@ -1,7 +1,7 @@
-//! The table in the simulator. A row that must be violated is found by at least one seed in ten (or by one
-//! at all, if the suite says that it is rare); the first seeds are run twice, and give the same history both
-//! times. That a row which must hold is violated by no seed at all is seen here on a few seeds only: the gate
-//! (`picklock suite suites/seeds.toml`) takes hundreds.
+//! The table in the simulator. A row that must be violated is found by at least one seed in ten (or
+//! by one at all, if the suite says that it is rare); the first seeds are run twice, and give the
+//! same history both times. That a row which must hold is violated by no seed at all is seen here
+//! on a few seeds only: the gate (`picklock suite suites/seeds.toml`) takes hundreds.
 //!
 //! `PICKLOCK_SEEDS` sets another number of seeds for all rows.
 

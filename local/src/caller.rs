@@ -1,12 +1,13 @@
-//! The server that has made a connection, where it cannot be told an address of its own to call from: that
-//! of whose processes one has the other end. Each works in the folder of its server's data.
+//! The server that has made a connection, where it cannot be told an address of its own to call
+//! from: that of whose processes one has the other end. Each works in the folder of its server's
+//! data.
 
 use std::fs;
 use std::net::{SocketAddr, SocketAddrV4};
 use std::path::Path;
 
-/// Returns the number of the server, of those with a folder in this one, that has connected from an address
-/// to one of ours; `None` if it is gone already.
+/// Returns the number of the server, of those with a folder in this one, that has connected from an
+/// address to one of ours; `None` if it is gone already.
 pub fn caller(from: SocketAddr, to: SocketAddr, folder: &Path) -> Option<u32> {
     let socket = format!("socket:[{}]", inode(from, to)?);
     let processes = fs::read_dir("/proc").ok()?.flatten().map(|entry| entry.path());

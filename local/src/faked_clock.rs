@@ -1,7 +1,8 @@
-//! The wall clock of a server's process, which libfaketime tells it: as a file in the server's folder says.
+//! The wall clock of a server's process, which libfaketime tells it: as a file in the server's
+//! folder says.
 //!
-//! The process loads libfaketime before all else and reads the file whenever it asks for the time. Its
-//! monotonic clock, and so its timers, stay as they are.
+//! The process loads libfaketime before all else and reads the file whenever it asks for the time.
+//! Its monotonic clock, and so its timers, stay as they are.
 
 use base::{Ability, BackendError};
 use std::fs;
@@ -75,8 +76,8 @@ impl FakedClock {
         fs::write(self.folder.join(SHARED), process.to_string())
     }
 
-    /// Removes the names of the shared memory of its process, which has no more need of them once it
-    /// serves.
+    /// Removes the names of the shared memory of its process, which has no more need of them once
+    /// it serves.
     pub fn remove_names(&self) {
         remove_shared_memory(&self.folder);
     }

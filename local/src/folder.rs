@@ -1,6 +1,7 @@
-//! The folder of a run, below that of the system for temporary files. Its name says which process has
-//! to remove it, so that there is no moment in which nobody knows whose it is. That process holds a lock on
-//! it as long as it lives: so it is known of one in another container, too, if both see the folder.
+//! The folder of a run, below that of the system for temporary files. Its name says which process
+//! has to remove it, so that there is no moment in which nobody knows whose it is. That process
+//! holds a lock on it as long as it lives: so it is known of one in another container, too, if both
+//! see the folder.
 
 use super::server::LocalServer;
 use super::{faked_clock, system_v};
@@ -56,8 +57,8 @@ fn make(path: &Path) -> io::Result<Flock<File>> {
     Ok(lock)
 }
 
-/// Returns true if the owner of a folder that cannot be seen from here has certainly ended: nobody holds the
-/// lock any more.
+/// Returns true if the owner of a folder that cannot be seen from here has certainly ended: nobody
+/// holds the lock any more.
 fn is_unlocked(path: &Path) -> bool {
     let is_draft = path.to_string_lossy().ends_with(DRAFT);
     let lock = || Flock::lock(File::open(path).ok()?, FlockArg::LockExclusiveNonblock).ok();

@@ -1,8 +1,8 @@
 //! The ports at which all servers know one, where they tell each other the addresses of third ones.
 //!
-//! So no server can be told an address of its own for another. Instead each calls from an address of its
-//! own, and that says which link its connection goes through. Of one that cannot be told from where to call
-//! (etcd 3.4) its process says it (`caller.rs`).
+//! So no server can be told an address of its own for another. Instead each calls from an address
+//! of its own, and that says which link its connection goes through. Of one that cannot be told
+//! from where to call (etcd 3.4) its process says it (`caller.rs`).
 
 use super::caller::caller;
 use super::port::Port;
@@ -25,14 +25,16 @@ pub fn source(number: u32) -> Ipv4Addr {
     Ipv4Addr::new(127, 77, high, low)
 }
 
-/// A port at which all servers know one, of the address that stands for it. It closes when it is dropped.
+/// A port at which all servers know one, of the address that stands for it. It closes when it is
+/// dropped.
 pub struct Front {
     number: u16,
     listening: AbortHandle,
 }
 
 impl Front {
-    /// Opens it for a server, before these links, by who calls. The servers have their folders in this one.
+    /// Opens it for a server, before these links, by who calls. The servers have their folders in
+    /// this one.
     pub fn open(
         server: u32,
         links: Vec<(u32, Entrance)>,

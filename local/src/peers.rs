@@ -1,5 +1,5 @@
-//! The links between servers that talk to each other: a link proxy for each port of each server, and
-//! for each server that connects to it.
+//! The links between servers that talk to each other: a link proxy for each port of each server,
+//! and for each server that connects to it.
 
 use super::front::Front;
 use base::{BackendError, Direction, Rng};
@@ -38,8 +38,8 @@ impl Peers {
         Ok(Self { links, fronts: Vec::new() })
     }
 
-    /// Opens, for each port of each server, one at which all others know it. They have their folders in
-    /// this one.
+    /// Opens, for each port of each server, one at which all others know it. They have their
+    /// folders in this one.
     pub fn with_fronts(mut self, ports: &[Vec<u16>], folder: &Path) -> Result<Self, BackendError> {
         let count = ports.len() as u32;
         let front = |to: u32, place: usize| {

@@ -14,8 +14,8 @@ pub fn ready(store: StoreId, topology: &Topology) -> Readiness {
     check(store, topology).map_or_else(|error| Readiness::not(&error), |()| Readiness::Ready)
 }
 
-/// Refuses to go on without the programs of a store, in one line that says what is missing and which
-/// packages have it.
+/// Refuses to go on without the programs of a store, in one line that says what is missing and
+/// which packages have it.
 pub fn check(store: StoreId, topology: &Topology) -> Result<(), BackendError> {
     let needs = store
         .needs(topology)

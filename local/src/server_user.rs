@@ -10,8 +10,8 @@ use stores::StoreId;
 use testbed::broken;
 use tokio::process::Command;
 
-/// A user whose process a server becomes before its program starts. So the kernel, which forgets whom a
-/// process is to die with when that changes its user, is told afterwards.
+/// A user whose process a server becomes before its program starts. So the kernel, which forgets
+/// whom a process is to die with when that changes its user, is told afterwards.
 #[derive(Clone, Debug)]
 pub struct ServerUser {
     name: &'static str,
@@ -56,8 +56,8 @@ impl ServerUser {
         chown(folder, Some(self.uid), Some(self.gid))
     }
 
-    /// Lets the user pass through the folder of a run, and nobody look into it. Checks that the user gets
-    /// that far.
+    /// Lets the user pass through the folder of a run, and nobody look into it. Checks that the
+    /// user gets that far.
     ///
     /// # Errors
     /// Fails when a folder above lets nobody pass.

@@ -155,8 +155,8 @@ impl Making {
     }
 }
 
-/// The ports on which the servers listen for each other: at all addresses of this machine, unless they
-/// tell each other where all others know them.
+/// The ports on which the servers listen for each other: at all addresses of this machine, unless
+/// they tell each other where all others know them.
 fn peer_ports(store: StoreId, cluster: &Cluster) -> Result<Vec<Vec<Port>>, BackendError> {
     let (ports, address) = match store.told_ports(cluster.topology) {
         [] => (store.ports().peers, Ipv4Addr::UNSPECIFIED),

@@ -1,5 +1,5 @@
-//! System V shared memory that outlives a server which was killed: PostgreSQL keeps a piece, by which it
-//! knows that nobody else uses its data, and names it in a file there.
+//! System V shared memory that outlives a server which was killed: PostgreSQL keeps a piece, by
+//! which it knows that nobody else uses its data, and names it in a file there.
 
 use nix::libc::{IPC_RMID, IPC_STAT, key_t, shmctl, shmid_ds};
 use std::fs;
@@ -11,8 +11,8 @@ use std::ptr::null_mut;
 const FILE: &str = "postmaster.pid";
 const LINE: usize = 6;
 
-/// Removes the shared memory that a dead server with this data has left, if it has; as soon as the last of
-/// its processes has ended.
+/// Removes the shared memory that a dead server with this data has left, if it has; as soon as the
+/// last of its processes has ended.
 pub fn remove_shared_memory(data: &Path) {
     let Ok(text) = fs::read_to_string(data.join(FILE)) else { return };
     if let Some((key, id)) = named(&text)
@@ -33,7 +33,8 @@ fn named(text: &str) -> Option<(key_t, i32)> {
 #[expect(unsafe_code, reason = "the system call has no other interface")]
 fn is_there(key: key_t, id: i32) -> bool {
     let mut told = MaybeUninit::<shmid_ds>::zeroed();
-    // SAFETY: the kernel fills in the structure, of which any bytes are a value, and keeps no pointer.
+    // SAFETY: the kernel fills in the structure, of which any bytes are a value, and keeps no
+    // pointer.
     let told = unsafe {
         if shmctl(id, IPC_STAT, told.as_mut_ptr()) != 0 {
             return false;

@@ -155,7 +155,8 @@ fn command_line(id: u32) -> String {
     String::from_utf8_lossy(&line).replace('\0', " ")
 }
 
-/// Opens a session with a PostgreSQL server. Returns the words by which to know the process that serves it.
+/// Opens a session with a PostgreSQL server. Returns the words by which to know the process that
+/// serves it.
 fn session(address: SocketAddr) -> (TcpStream, String) {
     let mut session = TcpStream::connect(address).unwrap();
     session.write_all(b"\0\0\0\x17\0\x03\0\0user\0postgres\0\0").unwrap();

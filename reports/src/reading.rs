@@ -117,7 +117,8 @@ pub fn notes(run: &Run, facts: &HistoryFacts<'_>) -> Vec<String> {
     notes
 }
 
-/// The last word on a run: "double hold — a known weakness of this lock (H7: …)". The outcome itself stands before it.
+/// The last word on a run: "double hold — a known weakness of this lock (H7: …)". The outcome
+/// itself stands before it.
 pub fn last_word(info: &RunInfo, verdicts: &[Verdict], outcome: Outcome) -> String {
     match outcome {
         Outcome::Violated => violated(info, verdicts),

@@ -1,5 +1,5 @@
-//! The trade that a ttl is: violations against the time that is lost when a holder dies, as a table, as
-//! curves and as a page.
+//! The trade that a ttl is: violations against the time that is lost when a holder dies, as a
+//! table, as curves and as a page.
 
 use crate::html::still;
 use crate::units::{digits, span};

@@ -35,7 +35,8 @@ impl<T: Copy> EventQueue<T> {
 
     pub fn push(&mut self, at: Mono, item: T) -> Ticket {
         let booked = self.book(at);
-        // What is booked last comes after all that is due by then, so that times alone are compared.
+        // What is booked last comes after all that is due by then, so that times alone are
+        // compared.
         self.insert(booked, item, |other| other.at() <= at);
         booked
     }

@@ -84,8 +84,8 @@ impl<T> Gates<T> {
         !self.0.is_empty() && (self.is_closed(a, b) || self.is_closed(b, a))
     }
 
-    /// Stops an attempt to open a connection if one of the two directions is closed. Returns true if
-    /// it did.
+    /// Stops an attempt to open a connection if one of the two directions is closed. Returns true
+    /// if it did.
     pub fn stop(&mut self, client: Node, server: Node) -> bool {
         let ways = [(client, server), (server, client)];
         // The answer is sent only if the question has come through.

@@ -1,4 +1,5 @@
-//! The allotment of a run on servers that others use, too: all keys that begin with a name of its own.
+//! The allotment of a run on servers that others use, too: all keys that begin with a name of its
+//! own.
 
 use base::Link;
 use std::rc::Rc;
@@ -12,8 +13,8 @@ use crate::{Store, StoreId, Topology, Visit};
 pub struct Allotment<S: Store> {
     /// Puts the name in front of every key that goes over a link.
     pub confine: Confine<S>,
-    /// Leaves a mark with the name on all servers at these addresses. So it is known that they are such
-    /// servers and take writes.
+    /// Leaves a mark with the name on all servers at these addresses. So it is known that they are
+    /// such servers and take writes.
     #[cfg(feature = "real")]
     pub mark: fn(Vec<String>, String) -> Clearing<()>,
     /// Removes all keys of these servers whose name is chosen. Returns the number of them.

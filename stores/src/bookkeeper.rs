@@ -13,11 +13,11 @@ pub struct Bookkeeper {
     sessions: BTreeMap<i64, u32>,
     /// The last transaction of an ensemble that was entered.
     zxid: i64,
-    /// The servers that stand for the store, each for a share of it, where others hold the same: what
-    /// another writes is lost.
+    /// The servers that stand for the store, each for a share of it, where others hold the same:
+    /// what another writes is lost.
     primaries: Vec<u32>,
-    /// The znodes in an ensemble's store, each with its session: only sessions have owners to miss. Of a
-    /// store with a primary: the things in it, each with the process that wrote it.
+    /// The znodes in an ensemble's store, each with its session: only sessions have owners to miss.
+    /// Of a store with a primary: the things in it, each with the process that wrote it.
     standing: BTreeMap<Name, i64>,
 }
 
@@ -80,9 +80,9 @@ impl Bookkeeper {
         self.note(at, 0, object, change);
     }
 
-    /// Enters what a server does that does not stand for the store. Whatever is written there is lost:
-    /// it is another thing than that of the same name in the store. What its owner removes there still
-    /// stands in the store.
+    /// Enters what a server does that does not stand for the store. Whatever is written there is
+    /// lost: it is another thing than that of the same name in the store. What its owner removes
+    /// there still stands in the store.
     fn enter_in_vain(&mut self, at: Mono, server: u32, object: &Name, change: Change) {
         match change {
             Change::Written(_) => {

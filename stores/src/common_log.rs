@@ -10,8 +10,8 @@ pub type RequestId = (i64, i64);
 /// A transaction, as a member has logged it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedTransaction {
-    /// Its place in the log. The upper half numbers the leaders, under each of whom the lower one counts
-    /// from 1.
+    /// Its place in the log. The upper half numbers the leaders, under each of whom the lower one
+    /// counts from 1.
     pub zxid: i64,
     /// The requests that it can come from, the likeliest first.
     pub requests: Vec<RequestId>,
@@ -19,7 +19,8 @@ pub struct LoggedTransaction {
     pub made_ns: u64,
     /// The changes.
     pub noted: Vec<Noted>,
-    /// The kind of the changes if no client has asked for them before that time, where it is another.
+    /// The kind of the changes if no client has asked for them before that time, where it is
+    /// another.
     pub unasked: Option<What>,
     /// The member knows that it is committed.
     pub is_committed: bool,
@@ -28,8 +29,8 @@ pub struct LoggedTransaction {
 /// A transaction that was committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppliedTransaction {
-    /// The time by CLOCK_MONOTONIC, in nanoseconds: after the request and before the reply, and after
-    /// the transaction before it.
+    /// The time by CLOCK_MONOTONIC, in nanoseconds: after the request and before the reply, and
+    /// after the transaction before it.
     pub at_ns: u64,
     /// The process that asked for it, if one did whose request was seen.
     pub process: Option<u32>,
@@ -52,8 +53,8 @@ pub struct CommonLog {
     /// Each transaction, and the members that have had it.
     transactions: BTreeMap<i64, (LoggedTransaction, BTreeSet<u32>)>,
     requests: BTreeMap<RequestId, Vec<RequestSpan>>,
-    /// Two members have had different transactions at the same place, as only happens after a majority
-    /// has lost its data.
+    /// Two members have had different transactions at the same place, as only happens after a
+    /// majority has lost its data.
     contradicts_itself: bool,
 }
 
@@ -102,8 +103,8 @@ impl CommonLog {
         (is_whole && !self.contradicts_itself).then(|| self.dated(&committed))
     }
 
-    /// The transactions that a majority has had, that a member knows to be committed or whose client was
-    /// answered, and those before them under the same leader.
+    /// The transactions that a majority has had, that a member knows to be committed or whose
+    /// client was answered, and those before them under the same leader.
     fn committed(&self) -> Vec<&LoggedTransaction> {
         let mut last: BTreeMap<i64, i64> = BTreeMap::new();
         for (transaction, members) in self.transactions.values() {

@@ -1,7 +1,8 @@
 //! The frame of the conformance suites: sequences of steps that a server takes beside its model, or
 //! beside what a case says of it. A sequence that shows a difference is shrunk.
 //!
-//! Each store gives its steps, how they are drawn, and what is compared after each ([`Comparison`]).
+//! Each store gives its steps, how they are drawn, and what is compared after each
+//! ([`Comparison`]).
 
 mod death;
 

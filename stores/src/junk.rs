@@ -1,7 +1,7 @@
 //! Junk that fills the memory of a real server until it evicts what clients have stored.
 
-/// The commands that fill a server's memory and empty it again, as bytes for a connection of its own.
-/// After each list of commands the server closes the connection.
+/// The commands that fill a server's memory and empty it again, as bytes for a connection of its
+/// own. After each list of commands the server closes the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Junk {
     /// The commands that fill the memory, with questions about what became of that.

@@ -45,7 +45,8 @@ pub struct Ports {
     pub peers: &'static [u16],
 }
 
-/// The folders in which distributions keep programs off the PATH: in each, `bin` of a folder a version.
+/// The folders in which distributions keep programs off the PATH: in each, `bin` of a folder a
+/// version.
 pub const PROGRAM_FOLDERS: &[&str] = &["/usr/lib/postgresql"];
 
 /// A thing that a machine must have to start a server.

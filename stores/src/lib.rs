@@ -121,7 +121,8 @@ macro_rules! stores {
                 }
             }
 
-            /// The question that tells what a real server is to the others; `None` where all are alike.
+            /// The question that tells what a real server is to the others; `None` where all are
+            /// alike.
             pub const fn standing(self) -> Option<StandingQuestion> {
                 match self {
                     $(Self::$name => <$store>::STANDING,)*
@@ -164,15 +165,16 @@ macro_rules! stores {
                 }
             }
 
-            /// The users as one of whom a server has to run where root starts it, if it refuses to be root.
+            /// The users as one of whom a server has to run where root starts it, if it refuses to
+            /// be root.
             pub const fn users(self) -> &'static [&'static str] {
                 match self {
                     $(Self::$name => <$store>::USERS,)*
                 }
             }
 
-            /// The things that a machine must have to start a server as a process; the reason why it
-            /// cannot be one.
+            /// The things that a machine must have to start a server as a process; the reason why
+            /// it cannot be one.
             pub fn needs(self, topology: &Topology) -> Result<&'static [Need], &'static str> {
                 match self {
                     $(Self::$name => <$store>::needs(topology),)*

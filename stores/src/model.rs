@@ -59,7 +59,8 @@ pub enum What {
     Evicted,
     /// This session began; the thing is of no interest.
     SessionBegan(i64),
-    /// This session ended, and the thing with it; of a session that owned nothing, no thing is named.
+    /// This session ended, and the thing with it; of a session that owned nothing, no thing is
+    /// named.
     SessionEnded(i64),
     /// The server lost its data.
     Wiped,
@@ -101,8 +102,8 @@ pub trait ServerModel {
     /// last call asked for (by the server's monotonic clock); `None` asks for nothing more.
     fn tick(&mut self, at: Clocks, out: &mut Vec<Out<Self::Packet>>) -> Option<Mono>;
 
-    /// Returns the time at which it is to be ticked, where what it receives can make that sooner than
-    /// the last tick asked for.
+    /// Returns the time at which it is to be ticked, where what it receives can make that sooner
+    /// than the last tick asked for.
     fn due(&self) -> Option<Mono> {
         None
     }
@@ -115,8 +116,8 @@ pub trait ServerModel {
     /// `tick` follows.
     fn restart(&mut self, at: Clocks, data: Data);
 
-    /// Fills the memory with junk, and returns the number of things that were evicted for it. A store
-    /// that evicts nothing has room.
+    /// Fills the memory with junk, and returns the number of things that were evicted for it. A
+    /// store that evicts nothing has room.
     fn fill_memory(&mut self) -> u64 {
         0
     }
@@ -127,8 +128,8 @@ pub trait ServerModel {
     /// Moves to `into` the changes of what is stored since the last call, in order.
     fn take_journal(&mut self, into: &mut Vec<Noted>);
 
-    /// Returns the server that stands for the store from now on, if this one has just made it so, in
-    /// place of another.
+    /// Returns the server that stands for the store from now on, if this one has just made it so,
+    /// in place of another.
     fn take_appointed(&mut self) -> Option<u32> {
         None
     }
@@ -138,8 +139,8 @@ pub trait ServerModel {
         None
     }
 
-    /// Notes what is lost, and what comes back, because the store goes on with this server's data and
-    /// no longer with another's.
+    /// Notes what is lost, and what comes back, because the store goes on with this server's data
+    /// and no longer with another's.
     fn succeeds(&self, _before: &Self, _into: &mut Vec<Noted>) {}
 
     /// The present contents of an ensemble's store, after a change of leader or of data: each thing

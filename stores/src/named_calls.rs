@@ -1,4 +1,5 @@
-//! The names of the commands that a client sends: noted at its link, told by the worker that sent them.
+//! The names of the commands that a client sends: noted at its link, told by the worker that sent
+//! them.
 
 use base::{Answer, CallError, Link, LocalFuture, World};
 use std::cell::RefCell;
@@ -8,7 +9,8 @@ use std::task::Waker;
 
 use crate::Store;
 
-/// Gives the variants of an enum of commands their names: a list of them, and the name of each value's own.
+/// Gives the variants of an enum of commands their names: a list of them, and the name of each
+/// value's own.
 macro_rules! named_commands {
     ($enum:ty { $($variant:ident => $name:literal,)* }) => {
         /// The names of all commands.

@@ -1,5 +1,5 @@
-//! The observation of a real server: the changes to what it stores, from its own reports, from its log
-//! or from its answers to clients, read beside the run.
+//! The observation of a real server: the changes to what it stores, from its own reports, from its
+//! log or from its answers to clients, read beside the run.
 
 use crate::common_log::{LoggedTransaction, RequestId};
 use crate::model::{Name, Noted};
@@ -22,14 +22,15 @@ pub enum ServerReport {
         caller: Option<u16>,
         /// The change.
         noted: Noted,
-        /// Its time by CLOCK_MONOTONIC, in nanoseconds; `None`: now. No report is older than the one
-        /// before it.
+        /// Its time by CLOCK_MONOTONIC, in nanoseconds; `None`: now. No report is older than the
+        /// one before it.
         at_ns: Option<u64>,
         /// A number that two values share only if they are the same; 0 of what has no value now.
         value: u64,
     },
-    /// The names of all things that are there, of a server that can list them. Reported first of all,
-    /// and by a replica again and again: nothing tells when it takes over the data of another server.
+    /// The names of all things that are there, of a server that can list them. Reported first of
+    /// all, and by a replica again and again: nothing tells when it takes over the data of another
+    /// server.
     Contents(Vec<Name>),
     /// From now on the server is a primary, or a replica. Reported where there are both.
     Primary(bool),
@@ -82,8 +83,8 @@ pub enum Passage {
     Closed,
 }
 
-/// Runs a shell command in the folder of a server's data, on its machine, and returns its output, which
-/// has to be text.
+/// Runs a shell command in the folder of a server's data, on its machine, and returns its output,
+/// which has to be text.
 pub type Shell = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<String>> + Send + Sync>;
 
 /// A server to be observed.
@@ -123,8 +124,8 @@ pub trait ServerReader: Send + 'static {
     /// Takes something that has gone over a connection.
     fn passed(&mut self, traffic: Traffic);
 
-    /// Waits for something that the server tells by itself, and reports it. If it is given up before,
-    /// nothing is lost.
+    /// Waits for something that the server tells by itself, and reports it. If it is given up
+    /// before, nothing is lost.
     fn hear(&mut self) -> impl Future<Output = io::Result<()>> + Send {
         std::future::pending()
     }

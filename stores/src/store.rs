@@ -36,18 +36,18 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// The junk that makes a server evict what it stores; or the reason, as a clause, why it never
     /// does.
     const JUNK: Result<Junk, &'static str>;
-    /// The wall clock of a real server, to be set while it runs; or the reason, as a clause, why that
-    /// cannot be.
+    /// The wall clock of a real server, to be set while it runs; or the reason, as a clause, why
+    /// that cannot be.
     const SETTABLE_CLOCK: Result<SettableClock, &'static str>;
     /// The question that tells what a real server is to the others; `None` where all are alike.
     const STANDING: Option<StandingQuestion> = None;
     /// The ports of a real server that has an address of its own.
     const PORTS: Ports;
-    /// The users, the best first, as one of whom a server has to run where root starts it, because it
-    /// refuses to be root; none if it does not care.
+    /// The users, the best first, as one of whom a server has to run where root starts it, because
+    /// it refuses to be root; none if it does not care.
     const USERS: &'static [&'static str] = &[];
-    /// The way to keep to keys of one's own on servers that others use, too; or the reason, as a clause,
-    /// why nobody can.
+    /// The way to keep to keys of one's own on servers that others use, too; or the reason, as a
+    /// clause, why nobody can.
     const ALLOTMENT: Result<Allotment<Self>, &'static str> =
         Err("nobody can tell its locks from those of others");
 
@@ -60,14 +60,15 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// The model of a store of one server, for the enumeration of all schedules.
     type Alone: Enumerable<Packet = PacketOf<Self>>;
 
-    /// Returns the names of the commands that clients can send, as [`Protocol::command`] gives them.
+    /// Returns the names of the commands that clients can send, as [`Protocol::command`] gives
+    /// them.
     fn commands() -> Vec<&'static str>;
 
     /// Returns the store's tick: what has run out may live on until the next one.
     fn tick(timing: &Timing) -> Duration;
 
-    /// Returns the longest time from the last fault until the servers of a topology have agreed on a
-    /// primary; zero where there is nothing to agree on.
+    /// Returns the longest time from the last fault until the servers of a topology have agreed on
+    /// a primary; zero where there is nothing to agree on.
     fn failover(_topology: &Topology, _ttl: Duration) -> Duration {
         Duration::ZERO
     }
@@ -89,12 +90,12 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// Makes the face of a client's link to the servers of a topology.
     fn client(link: Rc<dyn Link<Self>>, topology: &Topology) -> Self::Client;
 
-    /// Returns the things that a machine must have to start the servers of a topology as processes; or
-    /// the reason, as a clause, why they cannot be that.
+    /// Returns the things that a machine must have to start the servers of a topology as processes;
+    /// or the reason, as a clause, why they cannot be that.
     fn needs(topology: &Topology) -> Result<&'static [Need], &'static str>;
 
-    /// Returns the ports at which servers of a topology call each other where they tell each other the
-    /// addresses of third ones, so that all must know each of them by the same.
+    /// Returns the ports at which servers of a topology call each other where they tell each other
+    /// the addresses of third ones, so that all must know each of them by the same.
     fn told_ports(_topology: &Topology) -> &'static [u16] {
         &[]
     }
@@ -104,8 +105,8 @@ pub trait Store: Protocol + Copy + Debug + Sized {
         !Self::told_ports(topology).is_empty()
     }
 
-    /// Returns the question that tells whether a server of a topology that has just been started serves
-    /// together with the others, where that is more than to serve at all.
+    /// Returns the question that tells whether a server of a topology that has just been started
+    /// serves together with the others, where that is more than to serve at all.
     fn settled(_cluster: &Cluster) -> Option<Probe> {
         None
     }
@@ -121,14 +122,14 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// Describes how a server is started at a place.
     fn launch(cluster: &Cluster, number: u32, place: &Place) -> Launch;
 
-    /// Returns true if what travels on a connection between a client and a real server carries a call
-    /// of the lock, or the answer to one, and is not a client library's own housekeeping.
+    /// Returns true if what travels on a connection between a client and a real server carries a
+    /// call of the lock, or the answer to one, and is not a client library's own housekeeping.
     fn carries_call(_bytes: &[u8]) -> bool {
         true
     }
 
-    /// Returns the way to observe a real server; `None` of one that stores nothing, or that nobody can
-    /// observe.
+    /// Returns the way to observe a real server; `None` of one that stores nothing, or that nobody
+    /// can observe.
     #[cfg(feature = "real")]
     fn observer(_cluster: &Cluster, _number: u32) -> Option<Observer> {
         None
@@ -192,8 +193,8 @@ pub struct Cluster {
     pub timing: Timing,
     /// True if faults set the wall clocks of real servers, which have to be started for that.
     pub sets_clocks: bool,
-    /// The addresses of servers that somebody else runs, `host:port` by number; none if they are to be
-    /// started.
+    /// The addresses of servers that somebody else runs, `host:port` by number; none if they are to
+    /// be started.
     pub given: Vec<String>,
 }
 

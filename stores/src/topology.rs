@@ -47,8 +47,8 @@ impl Topology {
         self.groups.iter().any(|group| group.peers && group.count > 1)
     }
 
-    /// The servers that stand for the store at first, each for a share of it, where others only hold
-    /// what they do. They come first, and the others are dealt out to them in turn.
+    /// The servers that stand for the store at first, each for a share of it, where others only
+    /// hold what they do. They come first, and the others are dealt out to them in turn.
     pub fn primaries(&self) -> Range<u32> {
         let first = self.groups.first().filter(|group| group.role == PRIMARY);
         0..first.map_or(0, |group| group.count)

@@ -45,10 +45,11 @@ pub struct WorldSpec {
     pub sets_clocks: bool,
     /// True if the clients tell the name of each command that they send.
     pub names_calls: bool,
-    /// The addresses of servers that somebody else runs, `host:port` by number; none if they are to be
-    /// started.
+    /// The addresses of servers that somebody else runs, `host:port` by number; none if they are to
+    /// be started.
     pub given: Vec<String>,
-    /// The Toxiproxy server that the links of clients lead through; `None` for links of our own alone.
+    /// The Toxiproxy server that the links of clients lead through; `None` for links of our own
+    /// alone.
     pub toxiproxy: Option<SocketAddr>,
     /// Seeds everything that is drawn.
     pub seed: u64,

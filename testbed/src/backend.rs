@@ -1,8 +1,8 @@
 //! The backend of real servers, wherever they run, with clients that are processes of their own.
 //!
-//! Each client reaches each server through a link proxy of its own (`link_proxy`). All waiting is done
-//! by tasks on a runtime of this backend, which go on whenever the drive loop waits for their messages
-//! (`advance`).
+//! Each client reaches each server through a link proxy of its own (`link_proxy`). All waiting is
+//! done by tasks on a runtime of this backend, which go on whenever the drive loop waits for their
+//! messages (`advance`).
 
 use super::clients::{ClientCommand, RunningClient};
 use super::clock::RunClock;

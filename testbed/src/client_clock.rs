@@ -1,5 +1,6 @@
-//! Makes the clocks of a client's machine go wrong and right again, and measures by the client's own word how
-//! far its wall clock went. The monotonic clock goes by the same oscillator, and with it all sleeps.
+//! Makes the clocks of a client's machine go wrong and right again, and measures by the client's
+//! own word how far its wall clock went. The monotonic clock goes by the same oscillator, and with
+//! it all sleeps.
 
 use super::clients::RunningClient;
 use super::servers::StartedServer;
@@ -13,16 +14,18 @@ use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The longest time that the heal of a jump waits for the client. One that is paused hears of it after that.
+/// The longest time that the heal of a jump waits for the client. One that is paused hears of it
+/// after that.
 const HEAL_LIMIT: Duration = Duration::from_secs(1);
 
-/// The clocks of the clients' machines, as faults have made them, against the clock of the run. A process that
-/// takes another's place finds them as they are.
+/// The clocks of the clients' machines, as faults have made them, against the clock of the run. A
+/// process that takes another's place finds them as they are.
 #[derive(Debug, Default)]
 pub struct ClientClocks(Mutex<BTreeMap<u32, Clock>>);
 
 impl ClientClocks {
-    /// All that is wrong with the clocks of a client's machine, and what they have gained at a wrong rate.
+    /// All that is wrong with the clocks of a client's machine, and what they have gained at a
+    /// wrong rate.
     pub fn told(&self, client_number: u32, now: Mono) -> (ClockSetting, i64) {
         self.with(client_number, |clock| (clock.setting(), clock.drifted_ns(now)))
     }
@@ -56,8 +59,8 @@ impl<S: StartedServer> Testbed<S> {
         WrongClock::new(change, before, after, wrong.jumps_ns)
     }
 
-    /// Sets the clocks right. Returns the microseconds by which they certainly went wrong; 0 if the client did
-    /// not tell its time.
+    /// Sets the clocks right. Returns the microseconds by which they certainly went wrong; 0 if the
+    /// client did not tell its time.
     pub async fn right_client_clock(&self, client_number: u32, wrong: WrongClock) -> u64 {
         let client = self.client(client_number);
         let before = self.client_clocks.setting(client_number);
@@ -71,7 +74,8 @@ impl<S: StartedServer> Testbed<S> {
             let _ = timeout(HEAL_LIMIT, righted).await;
             return wrong.moved(None, 0);
         }
-        // Both are on their way at once: a client that is paused has its clocks right as soon as it goes on.
+        // Both are on their way at once: a client that is paused has its clocks right as soon as it
+        // goes on.
         let asked = self.client_lead(&client, before);
         let (lead, _) = join(asked, timeout(ANSWER_LIMIT, righted)).await;
         wrong.moved(lead, before.jumps_ns)

@@ -77,8 +77,8 @@ impl RunningClient {
         let _ = self.requests.send(request);
     }
 
-    /// Has its clocks be wrong in this way and no other, and returns what its wall clock tells then; `None`
-    /// if it has ended. One that is paused answers after that.
+    /// Has its clocks be wrong in this way and no other, and returns what its wall clock tells
+    /// then; `None` if it has ended. One that is paused answers after that.
     pub async fn set_clock(&self, setting: ClockSetting) -> Option<u64> {
         let (told, telling) = oneshot::channel();
         self.setting().push_back(told);

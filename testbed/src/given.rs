@@ -1,5 +1,6 @@
-//! Servers that somebody else runs: clients reach them through link proxies as they reach any others, and
-//! faults hit clients and their links alone. A run keeps to keys of its own there, and removes them.
+//! Servers that somebody else runs: clients reach them through link proxies as they reach any
+//! others, and faults hit clients and their links alone. A run keeps to keys of its own there, and
+//! removes them.
 
 use super::servers::{ClockAct, Servers, StartedServer};
 use super::wall_clock::ServerWallClock;

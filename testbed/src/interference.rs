@@ -53,7 +53,8 @@ impl<S: StartedServer> Testbed<S> {
         }
     }
 
-    /// Reports that a fault could not be injected or undone: the testbed broke, unless someone else broke it.
+    /// Reports that a fault could not be injected or undone: the testbed broke, unless someone else
+    /// broke it.
     pub async fn give_up(&self, id: FaultId, error: BackendError) {
         self.outbox.tell(Notice::GivenUp { id });
         match self.interference().await {

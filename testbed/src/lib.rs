@@ -1,5 +1,5 @@
-//! The testbed of real servers: client processes, the link proxies between them and the servers, the
-//! faults on all of these, and the backend that is made of them. What the servers run in is the
+//! The testbed of real servers: client processes, the link proxies between them and the servers,
+//! the faults on all of these, and the backend that is made of them. What the servers run in is the
 //! business of others: it is behind the traits `Servers` and `StartedServer`.
 
 pub mod link_proxy;
@@ -54,8 +54,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A runtime for the proxies and for the talk with the servers. It has no thread of its own: its tasks
-/// go on while the drive loop waits, and no message has to wake another thread.
+/// A runtime for the proxies and for the talk with the servers. It has no thread of its own: its
+/// tasks go on while the drive loop waits, and no message has to wake another thread.
 ///
 /// # Errors
 /// Fails when the system gives it no way to wait.

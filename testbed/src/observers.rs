@@ -45,8 +45,8 @@ struct OngoingObservation {
 impl Observers {
     /// The observers of a world, before any server is there; `None` of one that cannot be observed.
     /// Behind a Toxiproxy server a connection is not known to be a client's; servers that somebody
-    /// else runs are not to be changed for it; and a server dates its reports by its own clock, which
-    /// no fault may set.
+    /// else runs are not to be changed for it; and a server dates its reports by its own clock,
+    /// which no fault may set.
     pub fn of(spec: &WorldSpec, clock: RunClock) -> Option<Self> {
         let cluster = spec.cluster();
         let observers = (0..cluster.servers()).map(|it| spec.store.observer(&cluster, it));
@@ -61,8 +61,8 @@ impl Observers {
         })
     }
 
-    /// Observes a server that has been started, from before any client can reach it. `data` is what it
-    /// was to keep, if it had been there before.
+    /// Observes a server that has been started, from before any client can reach it. `data` is what
+    /// it was to keep, if it had been there before.
     ///
     /// # Errors
     /// Fails when it cannot be observed.
@@ -178,8 +178,8 @@ struct StoreBooks {
     stored: Vec<BTreeMap<Name, u64>>,
     /// The servers that were replicas when they last said so.
     replicas: BTreeSet<u32>,
-    /// The servers that were started and have not told since what they have, each with what it was to
-    /// keep of what it had before.
+    /// The servers that were started and have not told since what they have, each with what it was
+    /// to keep of what it had before.
     started: BTreeMap<u32, Option<Data>>,
     /// Changes may have been missed.
     is_incomplete: bool,
@@ -245,7 +245,8 @@ impl StoreBooks {
         let mut ledger = self.bookkeeper.take();
         // Several servers report side by side.
         ledger.sort();
-        // Where no change is known to be a client's, the engine may hide the ports that they come from.
+        // Where no change is known to be a client's, the engine may hide the ports that they come
+        // from.
         (!ledger.entries().is_empty()).then_some(ledger)
     }
 

@@ -46,8 +46,8 @@ impl OwnProcess {
         Ok((process, child))
     }
 
-    /// Starts it in the same way, together with all that it will start: they are paused and killed with
-    /// it, which takes a look at all processes of the machine.
+    /// Starts it in the same way, together with all that it will start: they are paused and killed
+    /// with it, which takes a look at all processes of the machine.
     ///
     /// # Errors
     /// Fails when it cannot be started.
@@ -189,7 +189,8 @@ fn start(mut command: Command) -> io::Result<Child> {
     let harness = getpid();
     // A group of its own: Ctrl-C on the terminal is for the harness, which then heals first.
     command.process_group(0).kill_on_drop(true).env(owner::OWNER_VARIABLE, owner::label());
-    // SAFETY: the closure only makes system calls that are async-signal-safe, and allocates nothing.
+    // SAFETY: the closure only makes system calls that are async-signal-safe, and allocates
+    // nothing.
     unsafe {
         command.pre_exec(move || die_with(harness));
     }
@@ -204,7 +205,8 @@ fn die_with(harness: Pid) -> io::Result<()> {
     if getppid() != harness { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
 }
 
-/// The processes whose owner has ended, with this certainty: the kernel has failed to kill them with it.
+/// The processes whose owner has ended, with this certainty: the kernel has failed to kill them
+/// with it.
 pub fn abandoned(certainty: Certainty) -> impl Iterator<Item = Pid> {
     let ids = owner::processes().map(|id| id as i32);
     ids.filter(move |id| certainty.allows_label(owner::of_process(*id).as_ref())).map(Pid::from_raw)

@@ -77,12 +77,14 @@ impl Owner {
         }
     }
 
-    /// Returns its fate if the process under its number started at this time; `None`: there is none.
+    /// Returns its fate if the process under its number started at this time; `None`: there is
+    /// none.
     fn fate_as(&self, started: Option<String>) -> Fate {
         if started.as_ref() == Some(&self.started) { Fate::Lives } else { Fate::Ended }
     }
 
-    /// Looks for it among all processes of the machine, which have other numbers here than in its namespace.
+    /// Looks for it among all processes of the machine, which have other numbers here than in its
+    /// namespace.
     fn fate_below(&self) -> Fate {
         let mut fate = Fate::Ended;
         for id in processes() {
@@ -131,7 +133,8 @@ impl Certainty {
         fate == Fate::Ended || (fate == Fate::Unseen && self == Self::NotSeen)
     }
 
-    /// Returns true if what has this label may be removed. A label that cannot be read proves nothing.
+    /// Returns true if what has this label may be removed. A label that cannot be read proves
+    /// nothing.
     pub fn allows_label(self, label: Option<&String>) -> bool {
         label.and_then(|label| fate_of(label)).is_some_and(|fate| self.allows(fate))
     }
@@ -154,8 +157,8 @@ impl std::fmt::Display for Owner {
     }
 }
 
-/// The number of a namespace, without the rest of its name ("pid:[4026531836]"): a file whose name has
-/// brackets is a pattern to some, such as Redis.
+/// The number of a namespace, without the rest of its name ("pid:[4026531836]"): a file whose name
+/// has brackets is a pattern to some, such as Redis.
 fn number(namespace: &str) -> String {
     namespace.trim_matches(|it: char| !it.is_ascii_digit()).into()
 }
@@ -163,8 +166,8 @@ fn number(namespace: &str) -> String {
 /// The beginning of the names of folders, and of keys on servers that others use, too.
 const PREFIX: &str = "picklock_";
 
-/// Returns a name that is unique, and says which process has to remove what has it: there is no moment in
-/// which nobody knows.
+/// Returns a name that is unique, and says which process has to remove what has it: there is no
+/// moment in which nobody knows.
 pub fn own_name() -> String {
     static NAMES: AtomicU32 = AtomicU32::new(0);
     format!("{PREFIX}{}_{}", label().replace(' ', "_"), NAMES.fetch_add(1, Relaxed))
@@ -175,14 +178,14 @@ pub fn is_abandoned(name: &str) -> bool {
     fate_of_name(name) == Some(Fate::Ended)
 }
 
-/// The same where other machines have names, too: who owns what was made in another boot may live on
-/// another machine, so that it is left alone.
+/// The same where other machines have names, too: who owns what was made in another boot may live
+/// on another machine, so that it is left alone.
 pub fn is_abandoned_here(name: &str) -> bool {
     name.contains(&Owner::this().boot) && is_abandoned(name)
 }
 
-/// The time at which a process started, in the kernel's ticks; `None` if there is no such process, or only
-/// what its parent has yet to ask about.
+/// The time at which a process started, in the kernel's ticks; `None` if there is no such process,
+/// or only what its parent has yet to ask about.
 fn started(pid: u32) -> Option<String> {
     let state = stat_field(pid, 3)?;
     stat_field(pid, 22).filter(|_| !["Z", "X"].contains(&state.as_str()))

@@ -17,8 +17,8 @@ const STARTUP_LIMIT: Duration = Duration::from_secs(60);
 /// The interval between two looks whether a server serves.
 pub const POLL: Duration = Duration::from_millis(10);
 
-/// Waits until a server serves at one of these addresses, and returns that: the first one that does,
-/// in their order.
+/// Waits until a server serves at one of these addresses, and returns that: the first one that
+/// does, in their order.
 ///
 /// # Errors
 /// Fails, with the end of its log, when it does not within a minute.

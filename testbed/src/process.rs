@@ -10,8 +10,8 @@ use tokio::time::sleep;
 
 const POLL: Duration = Duration::from_millis(1);
 
-/// A process that leads a process group of its own: one that is a script gets its signals together with
-/// what it started.
+/// A process that leads a process group of its own: one that is a script gets its signals together
+/// with what it started.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessGroup(u32);
 
@@ -72,8 +72,8 @@ impl ProcessFamily {
         Self(group)
     }
 
-    /// Stops all of them and waits until the kernel reports that each is stopped. Who is stopped starts no
-    /// others, so that none is missed.
+    /// Stops all of them and waits until the kernel reports that each is stopped. Who is stopped
+    /// starts no others, so that none is missed.
     pub async fn stop(self) -> Result<(), Errno> {
         self.0.stop().await?;
         loop {
@@ -93,7 +93,8 @@ impl ProcessFamily {
         self.0.signal(Signal::SIGCONT)
     }
 
-    /// Kills all of them, once none can start another, and waits for those that nobody else waits for.
+    /// Kills all of them, once none can start another, and waits for those that nobody else waits
+    /// for.
     pub async fn kill(self) -> Result<(), Errno> {
         let mut others = Vec::new();
         if !self.others().is_empty() {

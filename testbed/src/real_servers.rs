@@ -81,7 +81,8 @@ impl<S: Servers> RealServers<S> {
         Ok(())
     }
 
-    /// Kills the process of one of them, which keeps its data. It stays dead until it is started again.
+    /// Kills the process of one of them, which keeps its data. It stays dead until it is started
+    /// again.
     ///
     /// # Errors
     /// Fails when it cannot be done.
@@ -151,8 +152,8 @@ impl<S: Servers> Drop for RealServers<S> {
     }
 }
 
-/// A runtime whose tasks go on by themselves, on a thread that lives as long as it does: links between
-/// servers carry what they say while nobody waits here.
+/// A runtime whose tasks go on by themselves, on a thread that lives as long as it does: links
+/// between servers carry what they say while nobody waits here.
 fn runtime_of_its_own() -> Result<Runtime, BackendError> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

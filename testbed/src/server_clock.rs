@@ -1,5 +1,5 @@
-//! Makes the wall clock of a server go wrong and right again, and measures by the server's own word how far
-//! it went.
+//! Makes the wall clock of a server go wrong and right again, and measures by the server's own word
+//! how far it went.
 
 use super::probe::ask;
 use super::servers::StartedServer;
@@ -9,8 +9,8 @@ use super::wrong_clock::{ANSWER_LIMIT, Lead, WrongClock};
 use base::{BackendError, ClockChange};
 use tokio::time::timeout;
 
-/// The most by which a clock may be off after a change of its rate. The start of a process is not known
-/// better at first.
+/// The most by which a clock may be off after a change of its rate. The start of a process is not
+/// known better at first.
 const CLOSE_ENOUGH_NS: i64 = 1_000_000;
 
 impl<S: StartedServer> Testbed<S> {
@@ -28,8 +28,8 @@ impl<S: StartedServer> Testbed<S> {
         Ok(wrong)
     }
 
-    /// Sets the clock right. Returns the microseconds by which it certainly went wrong; 0 if the server
-    /// did not tell its time.
+    /// Sets the clock right. Returns the microseconds by which it certainly went wrong; 0 if the
+    /// server did not tell its time.
     pub async fn right_clock(&self, server: &S, wrong: WrongClock) -> Result<u64, BackendError> {
         let now = if wrong.has_rate() { self.lead(server).await? } else { None };
         let (moved, change) = (wrong.moved(now, jumps_ns(server)), wrong.change);
@@ -38,8 +38,8 @@ impl<S: StartedServer> Testbed<S> {
         Ok(moved)
     }
 
-    /// Has a clock that runs at another rate run on from where it is to be: a rate counts from the start of
-    /// the process, and when that was only the process itself can tell.
+    /// Has a clock that runs at another rate run on from where it is to be: a rate counts from the
+    /// start of the process, and when that was only the process itself can tell.
     pub async fn settle_clock(&self, server: &S) -> Result<(), BackendError> {
         if server.clock().is_none_or(|clock| !clock.has_rate()) {
             return Ok(());

@@ -1,6 +1,6 @@
 //! The interface of real servers, in containers or as processes, to the testbed: all that it has to
-//! know of what they run in. Its futures are boxed, so that what they are made of, a whole Docker client,
-//! is compiled once, and not by all who await them.
+//! know of what they run in. Its futures are boxed, so that what they are made of, a whole Docker
+//! client, is compiled once, and not by all who await them.
 
 use async_trait::async_trait;
 use base::{Ability, BackendError, Direction};
@@ -53,7 +53,8 @@ pub trait Servers: Sized + 'static {
     /// The servers, by number.
     fn all(&self) -> &[Arc<Self::Server>];
 
-    /// The name that all keys of the run begin with on servers that others use, too; empty for none.
+    /// The name that all keys of the run begin with on servers that others use, too; empty for
+    /// none.
     fn allotment(&self) -> &str {
         ""
     }
@@ -142,7 +143,8 @@ pub trait StartedServer: Send + Sync + 'static {
     /// Its wall clock, if it was started with one that can go wrong.
     fn clock(&self) -> Option<ServerWallClock>;
 
-    /// Changes its wall clock, and has its process go by that from now on. A restart changes nothing of it.
+    /// Changes its wall clock, and has its process go by that from now on. A restart changes
+    /// nothing of it.
     ///
     /// # Errors
     /// Fails when it was not started for that.
@@ -161,8 +163,8 @@ pub trait StartedServer: Send + Sync + 'static {
     async fn log(&self) -> String;
 }
 
-/// Starts all servers of a cluster, side by side as far as none has to join others, and waits until they
-/// serve together. Those that were started are in `all`, however it ends.
+/// Starts all servers of a cluster, side by side as far as none has to join others, and waits until
+/// they serve together. Those that were started are in `all`, however it ends.
 ///
 /// # Errors
 /// Fails when one cannot be started, or does not serve.

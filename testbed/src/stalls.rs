@@ -1,6 +1,6 @@
-//! Stalls: times for which the machine does not run what is ready to run. A server that is not run looks
-//! to its peers and clients like one that is down, and a client like one that is paused; neither says
-//! anything about the lock.
+//! Stalls: times for which the machine does not run what is ready to run. A server that is not run
+//! looks to its peers and clients like one that is down, and a client like one that is paused;
+//! neither says anything about the lock.
 //!
 //! The kernel counts for each thread how long it was ready and waited for a processor
 //! (`/proc/PID/task/TID/schedstat`), and how long all of the machine waited for its disks or memory
@@ -19,7 +19,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 /// The interval between two looks.
 const LOOKS: Duration = Duration::from_millis(200);
 
-/// The number of looks after which the processes of servers are looked up, and the pressure is read.
+/// The number of looks after which the processes of servers are looked up, and the pressure is
+/// read.
 const ROUND: u32 = 5;
 
 /// The shortest stall that is told: what waits on the machines of locks waits for longer.

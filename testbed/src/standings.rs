@@ -1,4 +1,5 @@
-//! The standings of the servers among each other, asked again and again while somebody wants to know.
+//! The standings of the servers among each other, asked again and again while somebody wants to
+//! know.
 
 use super::probe::ask;
 use super::servers::StartedServer;

@@ -110,8 +110,8 @@ impl<S: StartedServer> Testbed<S> {
         self.reports_passing.store(reported, Relaxed);
     }
 
-    /// Makes the links of a server lead to its present address. `data` is what it was to keep, if it
-    /// had been there before.
+    /// Makes the links of a server lead to its present address. `data` is what it was to keep, if
+    /// it had been there before.
     pub async fn aim_links(&self, server: &Arc<S>, data: Option<Data>) -> Result<(), BackendError> {
         let (address, number) = (server.address()?, server.number());
         if let Some(observers) = &self.observers {

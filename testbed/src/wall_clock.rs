@@ -1,8 +1,9 @@
-//! The wall clock of a server's process, as libfaketime tells it by the text of a file: all that is wrong
-//! with it, and the words for that. It bends as the clocks of the simulator do (`base::Clock`).
+//! The wall clock of a server's process, as libfaketime tells it by the text of a file: all that is
+//! wrong with it, and the words for that. It bends as the clocks of the simulator do
+//! (`base::Clock`).
 //!
-//! libfaketime counts a rate from the start of the process. So a distance stands beside the rate, by
-//! which the clock is at the moment of a change where it was before.
+//! libfaketime counts a rate from the start of the process. So a distance stands beside the rate,
+//! by which the clock is at the moment of a change where it was before.
 
 use base::{Clock, ClockChange, Mono, WallTime};
 use nix::time::{ClockId, clock_gettime};
@@ -10,8 +11,8 @@ use nix::time::{ClockId, clock_gettime};
 const SECOND: u64 = 1_000_000_000;
 const MILLION: i64 = 1_000_000;
 
-/// The way in which the time is told for which a clock stands still: seconds since 1970, wherever the
-/// process thinks it is.
+/// The way in which the time is told for which a clock stands still: seconds since 1970, wherever
+/// the process thinks it is.
 const FORMAT: &str = "%s";
 
 /// The wall clock of a server. Times are nanoseconds since 1970 by the clock of this machine.

@@ -1,14 +1,15 @@
-//! A clock that is wrong, of a server or of a client: how far it went is measured by the word of whose
-//! clock it is, and only what is certain counts.
+//! A clock that is wrong, of a server or of a client: how far it went is measured by the word of
+//! whose clock it is, and only what is certain counts.
 
 use base::ClockChange;
 use std::time::Duration;
 
-/// The longest time that a server or a client may take to tell its time. One that is paused meanwhile answers after that.
+/// The longest time that a server or a client may take to tell its time. One that is paused
+/// meanwhile answers after that.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
-/// The lead of a wall clock over the clock of the run, in microseconds: it was told at some moment between
-/// question and answer.
+/// The lead of a wall clock over the clock of the run, in microseconds: it was told at some moment
+/// between question and answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Lead {
     least: i64,
@@ -16,7 +17,8 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// The lead of a clock that told this time, in microseconds, between these two times of the run.
+    /// The lead of a clock that told this time, in microseconds, between these two times of the
+    /// run.
     pub fn told(told: i64, asked: i64, answered: i64) -> Self {
         Self { least: told - answered, most: told - asked }
     }
@@ -31,7 +33,8 @@ impl Lead {
         Self { least: self.least - nanos / 1_000, most: self.most - nanos / 1_000 }
     }
 
-    /// The microseconds by which a clock with this lead certainly came to another one, ahead or back.
+    /// The microseconds by which a clock with this lead certainly came to another one, ahead or
+    /// back.
     fn moved_to(self, after: Self, ahead: bool) -> u64 {
         let micros = if ahead { after.least - self.most } else { self.least - after.most };
         micros.max(0) as u64
@@ -50,8 +53,8 @@ pub struct WrongClock {
 }
 
 impl WrongClock {
-    /// A clock with these leads, if they were told, before the fault and as soon as it was in force: with
-    /// jumps of so much then.
+    /// A clock with these leads, if they were told, before the fault and as soon as it was in
+    /// force: with jumps of so much then.
     pub fn new(
         change: ClockChange,
         before: Option<Lead>,
@@ -67,13 +70,14 @@ impl WrongClock {
         Self { change, moved, lead: after.map(|lead| lead.without_ns(jumps_ns)) }
     }
 
-    /// Returns true if it goes wrong for as long as the fault lasts. One that was set is as wrong at once.
+    /// Returns true if it goes wrong for as long as the fault lasts. One that was set is as wrong
+    /// at once.
     pub const fn has_rate(&self) -> bool {
         !matches!(self.change, ClockChange::Jump(_))
     }
 
-    /// The microseconds by which it certainly went wrong until it has this lead, of which jumps make so much;
-    /// 0 if it was not told.
+    /// The microseconds by which it certainly went wrong until it has this lead, of which jumps
+    /// make so much; 0 if it was not told.
     pub fn moved(&self, now: Option<Lead>, jumps_ns: i64) -> u64 {
         let ahead = match self.change {
             ClockChange::Jump(_) => return self.moved,

@@ -14,7 +14,8 @@ pub struct WorkspaceMember {
 /// Files of the root that make a difference to every package.
 const FOR_ALL: [&str; 3] = ["Cargo.toml", "Cargo.lock", "clippy.toml"];
 
-/// Returns the packages with a file that the main branch does not have in this form, committed or not.
+/// Returns the packages with a file that the main branch does not have in this form, committed or
+/// not.
 pub fn packages() -> Result<Vec<String>> {
     let base = base()?;
     let tracked = program("git", &["diff", "--name-only", &base]).read()?;
@@ -23,7 +24,8 @@ pub fn packages() -> Result<Vec<String>> {
     Ok(packages_of(&files, &members()?))
 }
 
-/// Returns the commit at which this branch left the main one; without a main branch, the last commit.
+/// Returns the commit at which this branch left the main one; without a main branch, the last
+/// commit.
 fn base() -> Result<String> {
     let left = |main| program("git", &["merge-base", "HEAD", main]).read();
     left("main").or_else(|_| left("origin/main")).or_else(|_| Ok("HEAD".into()))

@@ -1,5 +1,5 @@
-//! `cargo xtask release X.Y.Z`: the version of the workspace, its section of `CHANGELOG.md`, a commit and a
-//! tag.
+//! `cargo xtask release X.Y.Z`: the version of the workspace, its section of `CHANGELOG.md`, a
+//! commit and a tag.
 
 use crate::shell::{Result, cargo, program, read, write};
 
@@ -40,8 +40,8 @@ fn numbers(version: &str) -> Result<[u64; 3]> {
     three.ok_or_else(|| format!("`{version}` is no version such as 1.2.3"))
 }
 
-/// Returns the workspace's manifest with a new version, which must be higher than the last one, or the
-/// same if that one was never released.
+/// Returns the workspace's manifest with a new version, which must be higher than the last one, or
+/// the same if that one was never released.
 fn with_version(manifest: &str, version: &str) -> Result<String> {
     let key = "[workspace.package]\nversion = \"";
     let (before, rest) = manifest.split_once(key).ok_or("the workspace has no version")?;
@@ -52,8 +52,8 @@ fn with_version(manifest: &str, version: &str) -> Result<String> {
     Ok(format!("{before}{key}{version}\"{after}"))
 }
 
-/// Returns the changelog with what is unreleased as the section of a version, and a new empty section
-/// above it.
+/// Returns the changelog with what is unreleased as the section of a version, and a new empty
+/// section above it.
 fn with_section(changelog: &str, version: &str, date: &str) -> Result<String> {
     let (before, rest) = changelog.split_once(UNRELEASED).ok_or("no section is unreleased")?;
     let entries = rest.split("\n## ").next().unwrap_or_default();

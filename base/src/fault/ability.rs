@@ -68,8 +68,8 @@ impl Ability {
         }
     }
 
-    /// The ability that the same nemesis takes where servers do not talk to each other: a server is cut from
-    /// the clients there.
+    /// The ability that the same nemesis takes where servers do not talk to each other: a server is
+    /// cut from the clients there.
     #[must_use]
     pub const fn without_peers(self) -> Self {
         match self {
@@ -94,7 +94,8 @@ impl Fault {
         }
     }
 
-    /// Returns true if it hits clients and their links only: no server, and no link between servers.
+    /// Returns true if it hits clients and their links only: no server, and no link between
+    /// servers.
     pub fn is_of_clients(&self) -> bool {
         let is_client = |node: &Node| matches!(node, Node::Client(_));
         match &self.target {

@@ -154,9 +154,9 @@ const RESET: ActionSpec = ActionSpec {
     ..CUT
 };
 
-/// Makes the list. A line is an action with some extent, all actions that it stands for, and what is
-/// said of them. An extent that is another matter to those who are hit (a clock that goes back, a cut
-/// one way) has a line of its own.
+/// Makes the list. A line is an action with some extent, all actions that it stands for, and what
+/// is said of them. An extent that is another matter to those who are hit (a clock that goes back,
+/// a cut one way) has a line of its own.
 macro_rules! actions {
     ($($sample:expr, $all:pat => $spec:expr;)*) => {
         /// One action of each line of the list, with some extent.

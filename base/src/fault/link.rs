@@ -27,8 +27,8 @@ pub enum LinkFault {
 }
 
 impl LinkFault {
-    /// The size of a packet, in bytes, where packets have none of their own: about that of a request
-    /// with its headers.
+    /// The size of a packet, in bytes, where packets have none of their own: about that of a
+    /// request with its headers.
     pub const PACKET: u64 = 100;
 
     /// Returns true if it only delays what a link carries, so that servers, too, can be hit by it.

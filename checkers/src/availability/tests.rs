@@ -230,8 +230,8 @@ fn who_asks_again_and_again_has_asked_all_the_time() {
     );
 }
 
-/// A real ensemble did so: 10.3 s after its leader had been killed it served again, when the next one, which
-/// nobody followed, had given up.
+/// A real ensemble did so: 10.3 s after its leader had been killed it served again, when the next
+/// one, which nobody followed, had given up.
 #[test]
 fn an_ensemble_may_elect_a_leader_that_nobody_follows() {
     const ENSEMBLE: Gallery = Gallery {

@@ -135,7 +135,8 @@ impl Books {
         latest
     }
 
-    /// Returns true if the process of a claim removed something of what it had taken, between these times.
+    /// Returns true if the process of a claim removed something of what it had taken, between these
+    /// times.
     pub(super) fn took_back(
         &self,
         evidence: &Evidence<'_>,
@@ -190,8 +191,8 @@ impl Books {
         thefts
     }
 
-    /// The claim that a process was busy with at a time: of the last ones that it had begun, as many
-    /// as it holds at once, the one that it was asking for or freeing, else the last.
+    /// The claim that a process was busy with at a time: of the last ones that it had begun, as
+    /// many as it holds at once, the one that it was asking for or freeing, else the last.
     pub(super) fn busy_with<'a>(
         &self,
         evidence: &'a Evidence<'_>,

@@ -49,8 +49,8 @@ pub(super) fn of(
         return LeftInStore::Never;
     }
     Books::last_of_queue(evidence, &mut taken);
-    // A server may be asked by a message that comes when others have granted the lock already. (What is
-    // written under another name belongs to another lock.)
+    // A server may be asked by a message that comes when others have granted the lock already.
+    // (What is written under another name belongs to another lock.)
     let end_ns = evidence.time(claim.end.map_or(u64::MAX, |end| end.at));
     let late = books.taken_until(evidence, claim, until_ns.min(end_ns)).into_iter();
     let is_known = |write: &Written| taken.iter().any(|known| known.thing == write.thing);
@@ -264,8 +264,8 @@ fn due_ns(evidence: &Evidence<'_>, claim: &Claim, lost: &Lost) -> u64 {
     lost.at_ns.max(lost.made_ns.saturating_add(promised))
 }
 
-/// Returns true if a server's clock ended a lock before its time, and its client had not outlived it
-/// in any case.
+/// Returns true if a server's clock ended a lock before its time, and its client had not outlived
+/// it in any case.
 fn is_early(evidence: &Evidence<'_>, claim: &Claim, lost: &Lost, until_ns: u64) -> bool {
     let life = lost.at_ns.saturating_sub(lost.made_ns);
     let early = |promised: u64| life + GRAIN_NS < promised;
@@ -319,9 +319,9 @@ fn is_early_session(evidence: &Evidence<'_>, claim: &Claim, at_ns: u64, until_ns
     gained.is_some_and(|gained| end_ns > at_ns && end_ns - at_ns <= gained)
 }
 
-/// Returns the reason why a lock that its client renews, so that the recipe knows no end of it, ran out at
-/// a time while the client believed in it until another. It is like a session; but a server keeps it by its
-/// wall clock, and a replica that is promoted may lack the last renewal.
+/// Returns the reason why a lock that its client renews, so that the recipe knows no end of it, ran
+/// out at a time while the client believed in it until another. It is like a session; but a server
+/// keeps it by its wall clock, and a replica that is promoted may lack the last renewal.
 pub(super) fn why_not_renewed(
     evidence: &Evidence<'_>,
     claim: &Claim,
@@ -370,8 +370,8 @@ fn own_trouble(evidence: &Evidence<'_>, claim: &Claim, at_ns: u64) -> Option<Cau
     longest.filter(|(lasted, _)| *lasted > session / 4 * 3).map(|(_, cause)| cause)
 }
 
-/// Returns the time by which the clock that a client's session lives on was wrong in a span of time, in
-/// nanoseconds. On real servers the library of ZooKeeper pings by the machine's clock.
+/// Returns the time by which the clock that a client's session lives on was wrong in a span of
+/// time, in nanoseconds. On real servers the library of ZooKeeper pings by the machine's clock.
 fn kept_wrong_time(evidence: &Evidence<'_>, process: u32, during: Range<u64>) -> Option<u64> {
     if evidence.run.info.backend != "sim" && evidence.run.info.ensemble().is_some() {
         return None;

@@ -118,8 +118,8 @@ fn by_ledger(
     }
 }
 
-/// Returns true if one of two claims that were held at once at a time never had anything in the store;
-/// and the loss that made room for the other, with its claim.
+/// Returns true if one of two claims that were held at once at a time never had anything in the
+/// store; and the loss that made room for the other, with its claim.
 fn loss_of_overlap<'a>(
     case: &'a Case<'_>,
     books: &Books,
@@ -289,7 +289,8 @@ fn reply_lost(case: &Case<'_>, claim: &Claim) -> Cause {
 ///
 /// Whoever waits in a queue has its place in the store before it looks, and hears of every change
 /// from then on: it can miss one only between its look and its sleep, which take as long as its own
-/// clock says. Over a connection that nothing keeps alive it does not hear either that the server is gone.
+/// clock says. Over a connection that nothing keeps alive it does not hear either that the server
+/// is gone.
 pub(crate) fn of_sleeper(case: &Case<'_>, claim: &Claim, until: u64) -> Causes {
     if case.ownership().is_none() {
         return possible::of_stuck(case, &[claim], case.time(until));
@@ -313,13 +314,14 @@ pub(crate) fn hears_nothing(case: &Case<'_>, claim: &Claim, until: u64) -> bool 
     alone && span::had(case, Trouble::Servers, claim.process, asleep)
 }
 
-/// The event before another at which a client looked for the last time whether it can have the lock.
+/// The event before another at which a client looked for the last time whether it can have the
+/// lock.
 fn last_look(case: &Case<'_>, claim: &Claim, until: u64) -> u64 {
     case.last_woken(claim.process, claim.invoke..until).unwrap_or(claim.invoke)
 }
 
-/// The event at which a write was sent that was applied under a later grant at another, if its client
-/// had let go before that grant.
+/// The event at which a write was sent that was applied under a later grant at another, if its
+/// client had let go before that grant.
 fn sent_before(case: &Case<'_>, writer: &Claim, later: &Claim, write: u64) -> Option<u64> {
     let granted = later.granted().unwrap_or(later.invoke);
     let let_go = writer.end.is_some_and(|end| end.at < granted);

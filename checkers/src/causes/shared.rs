@@ -1,6 +1,6 @@
 //! One identity for two: a store that cannot tell the workers of a client apart, or the holds of a
-//! worker, grants the lock to its owner again, and the first release frees it for both. So does an acquire
-//! that is given up, and takes back what it finds under its own name.
+//! worker, grants the lock to its owner again, and the first release frees it for both. So does an
+//! acquire that is given up, and takes back what it finds under its own name.
 
 use super::books::Books;
 use super::is_queued;
@@ -10,8 +10,8 @@ use base::HOLDS;
 use histories::holds::Claim;
 use std::collections::BTreeMap;
 
-/// The claims that were held, or being freed, together with another one of the same client that excludes
-/// them, though neither runs out by time: the store had no way to tell them apart.
+/// The claims that were held, or being freed, together with another one of the same client that
+/// excludes them, though neither runs out by time: the store had no way to tell them apart.
 #[derive(Debug, Default)]
 pub(crate) struct SharedClaims {
     /// The event from which each of them was, by its `invoke`.
@@ -40,7 +40,8 @@ impl SharedClaims {
         shared
     }
 
-    /// Notes the claims of one client and key, by their grants, that were let in beside another of them.
+    /// Notes the claims of one client and key, by their grants, that were let in beside another of
+    /// them.
     fn note_those_let_in(&mut self, evidence: &Evidence<'_>, books: &Books, claims: &[&Claim]) {
         let mut live: Vec<&Claim> = Vec::new();
         for claim in claims {
@@ -66,8 +67,8 @@ impl SharedClaims {
     }
 }
 
-/// The event up to which the store may still have what a claim took: the answer to its release. Whoever
-/// is let in before that may lose the lock to it.
+/// The event up to which the store may still have what a claim took: the answer to its release.
+/// Whoever is let in before that may lose the lock to it.
 fn stands_until(claim: &Claim) -> Option<u64> {
     let freed = claim.freed.map(|(answer, _)| answer);
     freed.or_else(|| claim.definite().map(|hold| hold.end))
@@ -80,8 +81,8 @@ fn lives_on(evidence: &Evidence<'_>, claim: &Claim) -> bool {
 }
 
 /// Returns true if nothing had taken the lock from its owner by the event at which it was granted
-/// again, and the second grant put nothing of its own into the store. (One without a place in a queue
-/// was given by nobody.)
+/// again, and the second grant put nothing of its own into the store. (One without a place in a
+/// queue was given by nobody.)
 fn is_let_in(
     evidence: &Evidence<'_>,
     books: &Books,
@@ -97,8 +98,8 @@ fn is_let_in(
     matches!((loss(owner), loss(again)), (LeftInStore::Kept, LeftInStore::Never))
 }
 
-/// Returns the claim that lost what it had taken to another one of its client that was given up. `granted` are
-/// those of the client, by their grants.
+/// Returns the claim that lost what it had taken to another one of its client that was given up.
+/// `granted` are those of the client, by their grants.
 fn taken_back<'a>(
     evidence: &Evidence<'_>,
     books: &Books,
@@ -122,8 +123,8 @@ fn owner(evidence: &Evidence<'_>, claim: &Claim) -> (u32, usize) {
     (evidence.run.info.client_of(claim.process), claim.key)
 }
 
-/// Returns true if two claims have places of their own in a queue: they can be told apart, if not by whose
-/// client they are.
+/// Returns true if two claims have places of their own in a queue: they can be told apart, if not
+/// by whose client they are.
 fn has_own_place(evidence: &Evidence<'_>, one: &Claim, other: &Claim) -> bool {
     let place = |claim: &Claim| claim.granted().and_then(|ok| evidence.facts(ok)?.place);
     place(one).zip(place(other)).is_some_and(|(one, other)| one != other)

@@ -86,7 +86,8 @@ pub(super) fn longest_of(
 }
 
 /// Returns the longest time for which one such trouble of a span of time had lasted by its end or
-/// the span's, in nanoseconds, from before the span where it began there; `None` when there was none.
+/// the span's, in nanoseconds, from before the span where it began there; `None` when there was
+/// none.
 pub(super) fn longest_until(
     evidence: &Evidence<'_>,
     trouble: Trouble,
@@ -128,9 +129,9 @@ pub(super) fn unreachable(
     united(evidence, met(evidence, Trouble::CutOff, process, &during).filter(is_off), &during)
 }
 
-/// Returns the time in all for which links of a client were broken in a span of time, in nanoseconds;
-/// `None` if none was. A link to some of the servers that it could do without when it was granted a lock,
-/// at `granted_ns`, does not count.
+/// Returns the time in all for which links of a client were broken in a span of time, in
+/// nanoseconds; `None` if none was. A link to some of the servers that it could do without when it
+/// was granted a lock, at `granted_ns`, does not count.
 pub(super) fn broken(
     evidence: &Evidence<'_>,
     process: u32,
@@ -276,8 +277,8 @@ fn keeps_off(action: Action, evidence: &Evidence<'_>) -> bool {
     }
 }
 
-/// Returns the longest time that a message takes over links that a fault slows down, in nanoseconds; `None`
-/// for one that does not.
+/// Returns the longest time that a message takes over links that a fault slows down, in
+/// nanoseconds; `None` for one that does not.
 pub(super) fn delays(evidence: &Evidence<'_>, action: Action) -> Option<u64> {
     let info = &evidence.run.info;
     match action {

@@ -35,8 +35,8 @@ pub(crate) fn culprit_of<'a>(
     left.map(|(claim, _)| claim)
 }
 
-/// Returns true if a majority of the servers that hold one store have lost their data up to a time, in
-/// nanoseconds, and nothing has changed there since: they form no quorum any more.
+/// Returns true if a majority of the servers that hold one store have lost their data up to a time,
+/// in nanoseconds, and nothing has changed there since: they form no quorum any more.
 fn is_dead(case: &Case<'_>, at_ns: u64) -> bool {
     let servers = case.run.info.servers as usize;
     let wipes = || {
@@ -190,8 +190,8 @@ fn is_of_another(case: &Case<'_>, books: &Books, claim: &Claim) -> bool {
     })
 }
 
-/// Returns the clock by which a lock that is to be free again by its time was kept so long: one that
-/// was wrong while it was made, by as much. (One that stood for longer still had no time.)
+/// Returns the clock by which a lock that is to be free again by its time was kept so long: one
+/// that was wrong while it was made, by as much. (One that stood for longer still had no time.)
 fn kept_by_a_clock(
     case: &Case<'_>,
     books: &Books,
@@ -202,8 +202,8 @@ fn kept_by_a_clock(
     clock_that_kept(case, claim, (write.at_ns..write.at_ns, made), stood_ns)
 }
 
-/// Returns the clock by which a claim stood so long: that of a server or of its client, in the times at
-/// which each of them was read.
+/// Returns the clock by which a claim stood so long: that of a server or of its client, in the
+/// times at which each of them was read.
 fn clock_that_kept(
     case: &Case<'_>,
     claim: &Claim,
@@ -232,8 +232,9 @@ fn is_death(case: &Case<'_>, at: u64) -> bool {
 fn why_left(case: &Case<'_>, claim: &Claim, made_ns: Option<u64>) -> Cause {
     let is_death = |at| is_death(case, at);
     let late = |at: u64| made_ns.is_some_and(|made| made > case.time(at));
-    // A server that is down refuses, and one that is cut off cannot be connected to; nor is there any to
-    // call until a new primary is made, and the one that a client knew at its grant may be none any more.
+    // A server that is down refuses, and one that is cut off cannot be connected to; nor is there
+    // any to call until a new primary is made, and the one that a client knew at its grant may be
+    // none any more.
     let unheard = |at: u64| {
         let begun = claim.end.map_or(at, |end| end.at);
         let around = match case.run.info.failover_ns {

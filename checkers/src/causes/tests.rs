@@ -369,8 +369,8 @@ fn what_a_holder_has_outlived_in_any_case() {
     shows(&short.replace("0  c", "0  l"), "double hold", Cause::ServerForgets);
 }
 
-/// A release that comes late frees no other lock than it would have freed in time, if that was there
-/// when it began.
+/// A release that comes late frees no other lock than it would have freed in time, if that was
+/// there when it began.
 #[test]
 fn a_late_release_that_would_have_freed_the_same_in_time() {
     let text = "
@@ -384,7 +384,8 @@ fn a_late_release_that_would_have_freed_the_same_in_time() {
     assert_eq!(seen, [Some(Cause::LongHold), Some(Cause::ForeignRelease)]);
 }
 
-/// A loss long before the lock was due is a cause, though its holder has outlived the lock in the end.
+/// A loss long before the lock was due is a cause, though its holder has outlived the lock in the
+/// end.
 #[test]
 fn an_overlap_long_before_the_lock_was_due() {
     let text = "
@@ -466,8 +467,8 @@ fn a_lock_that_had_run_out_when_its_release_began() {
     shows(&later, "foreign release", Cause::RanOutWhileReleasing);
 }
 
-/// The clock by which a holder works makes it believe for longer if it is slow, by as much. One that
-/// is set wrong does not.
+/// The clock by which a holder works makes it believe for longer if it is slow, by as much. One
+/// that is set wrong does not.
 #[test]
 fn a_holders_clock_is_a_cause_if_it_made_it_believe_on() {
     let text = "
@@ -709,7 +710,8 @@ fn a_session_may_end_long_after_the_fault_from_which_its_servers_recover() {
     assert_eq!(stuck_in(&run), Some(Cause::ServersApart));
 }
 
-/// A slow link brings everything, and what was wrong with a client long ago keeps no session for it.
+/// A slow link brings everything, and what was wrong with a client long ago keeps no session for
+/// it.
 #[test]
 fn a_slow_link_ends_no_session_if_anything_else_does() {
     let text = "
@@ -885,7 +887,8 @@ fn a_waiter_that_only_listens_does_not_hear_that_its_server_is_gone() {
     assert_eq!(causes_in(&run, "lost wake-up"), [Some(Cause::ServersApart)]);
     run.info.run.ensemble = Ensemble { tick_ns: 1, sync_limit: 1 }.into();
     assert_eq!(causes_in(&run, "lost wake-up"), [Some(Cause::Recipe)]);
-    // Without a ledger: what a release left there, of which nobody knows what it did, would be over.
+    // Without a ledger: what a release left there, of which nobody knows what it did, would be
+    // over.
     let (quiet, _) = text.split_once("\n        store").expect("the last row");
     for release in ["R", "r?"] {
         let mut run = picture(&quiet.replacen('R', release, 1));

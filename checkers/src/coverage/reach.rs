@@ -26,7 +26,8 @@ struct WantedBy<'a> {
 
 impl<'a> WantedBy<'a> {
     fn of(claims: Vec<&'a Claim>) -> Self {
-        // A release that is on its way is a part of it: what it sends may still free another's lock.
+        // A release that is on its way is a part of it: what it sends may still free another's
+        // lock.
         let wanted = |claim: &&Claim| {
             let Range { start, end } = claim.wanted();
             (start, claim.freed.map_or(end, |(freed, _)| end.max(freed)))
@@ -86,8 +87,8 @@ impl<'e, 'a> Wanted<'e, 'a> {
         }
     }
 
-    /// Returns the reach of a fault at those whom it hits, where it went furthest; `None` if none of
-    /// them wanted the lock then.
+    /// Returns the reach of a fault at those whom it hits, where it went furthest; `None` if none
+    /// of them wanted the lock then.
     pub(super) fn reach(&self, fault_span: &'e FaultSpan) -> Option<FaultReach<'e>> {
         let mut hit = fault_span.clients().peekable();
         let claims: Vec<&Claim> = match hit.peek() {
@@ -133,8 +134,8 @@ impl<'e, 'a> Wanted<'e, 'a> {
         own.map_or(self.run().ttl(), Duration::from_nanos)
     }
 
-    /// Returns what is left of a claim's grant when a fault comes. A grant that is still to come has
-    /// a whole life left, and one that is renewed, two thirds of it at least.
+    /// Returns what is left of a claim's grant when a fault comes. A grant that is still to come
+    /// has a whole life left, and one that is renewed, two thirds of it at least.
     fn left_ns(&self, fault_span: &FaultSpan, claim: &Claim) -> u64 {
         let life_ns = nanos(self.life());
         let AcquireAnswer::Granted(granted) = claim.answer else { return life_ns };

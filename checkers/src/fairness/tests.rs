@@ -115,7 +115,8 @@ fn few_that_come_later_starve_nobody() {
     assert!(said.contains("at most 4 overtook one acquire"), "{said}");
 }
 
-/// A lock without a queue, of two workers, that others are granted a tenth of a second after each other.
+/// A lock without a queue, of two workers, that others are granted a tenth of a second after each
+/// other.
 fn lottery(grants: usize, promised: Option<u32>) -> Verdict {
     let mut run = picture(&format!("p0 | a\np1 |  {}", "SR".repeat(grants)));
     run.info.run.clients = 2;

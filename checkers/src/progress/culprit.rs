@@ -80,7 +80,8 @@ fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Optio
         asking.start < release && case.time(asking.end) >= due && !woken(case, claim, release..stop)
     };
     let claim = ours.iter().filter(slept).min_by_key(|claim| claim.invoke)?;
-    // Whatever lost its owner since the first request of those that were granted last is there still.
+    // Whatever lost its owner since the first request of those that were granted last is there
+    // still.
     let granted = ours.iter().filter(|claim| claim.granted().is_some_and(|ok| ok < freed));
     let since = granted.map(|claim| claim.invoke).max()?.min(claim.invoke);
     let until = due.min(case.run.history.end());
@@ -88,8 +89,8 @@ fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Optio
     calm.then_some(Culprit::Sleeper { claim, freed: Some(freed) })
 }
 
-/// Returns the first, of those that slept for the whole of the bound, that could not hear that it slept in
-/// vain. What keeps others out of a lock that recovers is over by then.
+/// Returns the first, of those that slept for the whole of the bound, that could not hear that it
+/// slept in vain. What keeps others out of a lock that recovers is over by then.
 fn deaf<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Option<Culprit<'a>> {
     case.run.info.lock.promises.recovers?;
     let heard_nothing = |claim: &&Claim| causes::hears_nothing(case, claim, stuck.until);
@@ -98,8 +99,8 @@ fn deaf<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Option<C
     Some(Culprit::Sleeper { claim, freed: None })
 }
 
-/// Returns the first, of those that slept for the whole of the bound. Whoever has a place in the store may
-/// keep others out, and comes before those without one.
+/// Returns the first, of those that slept for the whole of the bound. Whoever has a place in the
+/// store may keep others out, and comes before those without one.
 fn asleep<'a>(
     case: &Case<'_>,
     books: &causes::Books,

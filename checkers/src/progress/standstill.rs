@@ -27,8 +27,8 @@ impl Standstill {
         Self { key: case.claims.claims[first].key, first, until, proven_ns }
     }
 
-    /// Returns a time, in nanoseconds, at which whatever kept it from everybody was certainly there:
-    /// had it gone before, somebody would have picked the lock up until its bound was over.
+    /// Returns a time, in nanoseconds, at which whatever kept it from everybody was certainly
+    /// there: had it gone before, somebody would have picked the lock up until its bound was over.
     pub(super) fn kept_ns(&self, case: &Case<'_>) -> u64 {
         self.proven_ns.saturating_sub(case.run.info.pick_up_ns())
     }

@@ -43,8 +43,8 @@ fn others_who_wait_are_no_reason() {
     );
 }
 
-/// The first can have failed by its recipe alone. In the time of the second, another release removed
-/// whatever stood there.
+/// The first can have failed by its recipe alone. In the time of the second, another release
+/// removed whatever stood there.
 #[test]
 fn each_of_several_has_the_causes_that_it_can_have() {
     let said = ANY.judge(

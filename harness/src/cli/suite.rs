@@ -45,8 +45,8 @@ pub struct SuiteArgs {
     /// Runs only this part of the entries: 2/3 is the second of three.
     #[arg(long, value_name = "K/N", default_value = "1/1")]
     pub shard: Shard,
-    /// Searches so many schedules of each entry in the simulator instead of its own number; of a rare
-    /// entry, no fewer than that.
+    /// Searches so many schedules of each entry in the simulator instead of its own number; of a
+    /// rare entry, no fewer than that.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub seeds: Option<u64>,
     /// Runs an entry that is not as expected on real servers so many times again.

@@ -81,8 +81,8 @@ impl FromStr for TtlRange {
 }
 
 impl TtlRange {
-    /// Returns so many times from the least to the greatest, each the same multiple of the one before, in
-    /// whole milliseconds.
+    /// Returns so many times from the least to the greatest, each the same multiple of the one
+    /// before, in whole milliseconds.
     pub fn points(self, many: u32) -> Vec<Duration> {
         let (least, greatest) = (self.least.as_secs_f64(), self.greatest.as_secs_f64());
         let last = many.saturating_sub(1).max(1);

@@ -1,5 +1,5 @@
-//! `picklock doctor`: the backends, topologies and faults that this machine is ready for, and the way to
-//! the rest. It asks the code that refuses a run, so that the two cannot differ.
+//! `picklock doctor`: the backends, topologies and faults that this machine is ready for, and the
+//! way to the rest. It asks the code that refuses a run, so that the two cannot differ.
 
 use base::{ACTIONS, Ability, Action, Lack, Readiness};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! `picklock replay`: the same schedule again, exactly in the simulator, or on real servers with the
-//! same faults at the same moments in the life of the lock.
+//! `picklock replay`: the same schedule again, exactly in the simulator, or on real servers with
+//! the same faults at the same moments in the life of the lock.
 
 use base::RunSpec;
 use base::units::{counted, span};

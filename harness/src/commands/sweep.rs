@@ -1,6 +1,6 @@
-//! `picklock sweep`: what a ttl costs. A short one runs out under holders that live, a long one is waited
-//! for when its holder has died. Faults and holds are as long for every ttl, and virtual time makes the
-//! figures those of the lock.
+//! `picklock sweep`: what a ttl costs. A short one runs out under holders that live, a long one is
+//! waited for when its holder has died. Faults and holds are as long for every ttl, and virtual
+//! time makes the figures those of the lock.
 
 use base::units::counted;
 use base::{LockInfo, RunSpec, Verdict, nanos};

@@ -418,7 +418,8 @@ impl Clients {
         recorder: &mut Recorder,
     ) -> bool {
         let Some(client) = self.client(process) else {
-            // A client with one worker shares its number; of another, the workers are known no more.
+            // A client with one worker shares its number; of another, the workers are known no
+            // more.
             if self.each() == 1 {
                 vault.hang_up(process);
             }

@@ -237,7 +237,8 @@ impl RunDriver<'_> {
     fn listen(&mut self, until: Mono) -> Result<(), DriveError> {
         let mut inbox = std::mem::take(&mut self.inbox);
         self.backend.advance(until, self.faults.passing(), &mut inbox)?;
-        // What comes behind the end of the run may be that a fault is in force, which has to be undone.
+        // What comes behind the end of the run may be that a fault is in force, which has to be
+        // undone.
         let mut outcome = Ok(());
         for message in inbox.drain(..) {
             outcome = outcome.and(self.hear(message));

@@ -477,8 +477,8 @@ impl DrivenWorker {
         self.stage = WorkerStage::Down { until };
     }
 
-    /// A reply of a server has passed the link to the worker's client. Returns true if the worker has
-    /// asked for it.
+    /// A reply of a server has passed the link to the worker's client. Returns true if the worker
+    /// has asked for it.
     pub fn passed(&mut self, server: u32, at: Mono) -> bool {
         if let Some(call) = &mut self.call {
             call.answered.get_or_insert(at);

@@ -30,7 +30,8 @@ impl Whom {
     }
 }
 
-/// The abilities that an action needs at such a target, where servers talk to each other (`peers`) or not.
+/// The abilities that an action needs at such a target, where servers talk to each other (`peers`)
+/// or not.
 pub fn abilities(action: Action, aim: &Aim, peers: bool) -> Vec<Ability> {
     let ability = action.spec().ability;
     let mut abilities = match aim {

@@ -89,7 +89,8 @@ impl FaultScript {
         self.entries.iter().any(names)
     }
 
-    /// The abilities that its faults need of a backend, where servers talk to each other (`peers`) or not.
+    /// The abilities that its faults need of a backend, where servers talk to each other (`peers`)
+    /// or not.
     pub fn needs(&self, peers: bool) -> impl Iterator<Item = Ability> {
         self.entries.iter().flat_map(move |entry| entry.abilities(peers))
     }

@@ -114,8 +114,8 @@ impl Baseline {
         }
     }
 
-    /// Returns what has got worse than is tolerated, in words. An entry that is new has nothing to be
-    /// compared with.
+    /// Returns what has got worse than is tolerated, in words. An entry that is new has nothing to
+    /// be compared with.
     pub fn worse(&self, outcome: &EntryOutcome) -> Vec<String> {
         let Some(then) = self.entries.get(&key(outcome)) else { return Vec::new() };
         let now = EntryFigures::of(outcome);

@@ -48,7 +48,8 @@ impl SuiteEntry {
         Setup::new(&self.lock, RunSpec { seed, time_limit_ns, ..self.run.clone() })
     }
 
-    /// Returns true if a filter of the command line asks for it: by a part of its name, or by a hazard.
+    /// Returns true if a filter of the command line asks for it: by a part of its name, or by a
+    /// hazard.
     pub fn is_asked_for(&self, filter: &str) -> bool {
         self.name.contains(filter) || self.hazards.iter().any(|hazard| hazard == filter)
     }

@@ -1,4 +1,5 @@
-//! Suites: TOML files that list runs with what is expected of each. `docs/ci.md` describes the format.
+//! Suites: TOML files that list runs with what is expected of each. `docs/ci.md` describes the
+//! format.
 //!
 //! Both directions are held: a lock that must be caught and is not is as wrong as a good one that
 //! breaks.

@@ -12,8 +12,8 @@ use crate::setup::{Setup, SetupError};
 pub struct EntryFinding {
     /// The result, as it is told and stored.
     pub outcome: EntryOutcome,
-    /// The run that shows it: the first that is not as expected, or the one in which the last expected
-    /// anomaly was seen.
+    /// The run that shows it: the first that is not as expected, or the one in which the last
+    /// expected anomaly was seen.
     pub shown: Option<(Run, Judgement)>,
 }
 
@@ -38,8 +38,8 @@ pub enum EntryError {
     World(#[from] BackendError),
 }
 
-/// Runs the seeds of an entry in a world, in order. What must break is done with as soon as it has been
-/// seen; what must hold takes all seeds.
+/// Runs the seeds of an entry in a world, in order. What must break is done with as soon as it has
+/// been seen; what must hold takes all seeds.
 ///
 /// # Errors
 /// Fails when a run cannot be made.

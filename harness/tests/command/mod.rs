@@ -36,8 +36,8 @@ impl Bench {
     }
 }
 
-/// Runs the commands of a transcript, `tests/snapshots/<name>.txt`, and holds that they say what it says.
-/// With `UPDATE_EXPECT=1` they write it; a line that begins with `$ picklock` is a command.
+/// Runs the commands of a transcript, `tests/snapshots/<name>.txt`, and holds that they say what it
+/// says. With `UPDATE_EXPECT=1` they write it; a line that begins with `$ picklock` is a command.
 #[track_caller]
 pub fn transcript(bench: &Bench, name: &str) {
     let path = format!("{}/tests/snapshots/{name}.txt", env!("CARGO_MANIFEST_DIR"));

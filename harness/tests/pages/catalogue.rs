@@ -138,8 +138,8 @@ fn is_fenced_off(lock: &LockSpec, pair: &Pair) -> bool {
     lock.promises.fenced && pair.seen.keys().all(of_beliefs)
 }
 
-/// The causes that are known to break a lock under a nemesis, each once. Those that need no fault need a
-/// task or a load instead, and count where they were seen.
+/// The causes that are known to break a lock under a nemesis, each once. Those that need no fault
+/// need a task or a load instead, and count where they were seen.
 fn causes(lock: &LockSpec, nemesis: &NemesisSpec, pair: &Pair) -> Vec<&'static str> {
     let was_seen = |known: &Known| {
         pair.seen.contains_key(&format!("{} by {}", known.anomaly, known.cause.name()))

@@ -75,8 +75,8 @@ fn section(
     text
 }
 
-/// Finds the counterexamples of a hazard: those of the entries that show it, then those whose reason
-/// names it first.
+/// Finds the counterexamples of a hazard: those of the entries that show it, then those whose
+/// reason names it first.
 fn of_hazard<'a>(
     hazard: &Hazard,
     shown: &[&SuiteEntry],

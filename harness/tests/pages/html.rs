@@ -2,7 +2,8 @@
 
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, html};
 
-/// Makes a page of HTML of one of Markdown. Its headings have the names by which its links call them.
+/// Makes a page of HTML of one of Markdown. Its headings have the names by which its links call
+/// them.
 pub fn make(title: &str, markdown: &str) -> String {
     let mut events: Vec<Event<'_>> = Parser::new_ext(markdown, Options::ENABLE_TABLES).collect();
     for place in 0..events.len() {

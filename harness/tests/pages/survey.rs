@@ -1,5 +1,5 @@
-//! The survey: every lock under every nemesis in the simulator, and what each lock costs. It takes minutes,
-//! so its findings stand in a file, and the pages are made from that.
+//! The survey: every lock under every nemesis in the simulator, and what each lock costs. It takes
+//! minutes, so its findings stand in a file, and the pages are made from that.
 
 use base::{Cause, Node, Outcome};
 use checkers::Judgement;
@@ -131,8 +131,8 @@ fn is_chosen(lock: &str) -> bool {
     }
 }
 
-/// Makes the survey, on all cores, as the lines of its file. What was found before of locks that are not
-/// chosen stays.
+/// Makes the survey, on all cores, as the lines of its file. What was found before of locks that
+/// are not chosen stays.
 pub fn survey(before: &[SurveyLine]) -> Vec<SurveyLine> {
     let (locks, pairs) = (LOCKS, pairs());
     let next = AtomicUsize::new(0);

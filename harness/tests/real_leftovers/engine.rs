@@ -1,5 +1,5 @@
-//! An engine that is started anew in the middle of a run. `PICKLOCK_RESTART_DOCKER` is the command that does
-//! it; nobody else should use that engine meanwhile.
+//! An engine that is started anew in the middle of a run. `PICKLOCK_RESTART_DOCKER` is the command
+//! that does it; nobody else should use that engine meanwhile.
 
 use super::{
     LIMIT, clean, files, in_docker, place, processes, rounds, test_on, until_no_processes,

@@ -1,7 +1,7 @@
-//! Runs on real servers that are ended at any moment leave nothing behind, and several at once do not
-//! disturb each other. Each has a folder for temporary files of its own, so that nobody else's are
-//! seen. `PICKLOCK_ROUNDS` says how many are ended, 7 if it is not set. Nothing is skipped: where there is no
-//! Docker, or where nobody may make a namespace, this fails.
+//! Runs on real servers that are ended at any moment leave nothing behind, and several at once do
+//! not disturb each other. Each has a folder for temporary files of its own, so that nobody else's
+//! are seen. `PICKLOCK_ROUNDS` says how many are ended, 7 if it is not set. Nothing is skipped:
+//! where there is no Docker, or where nobody may make a namespace, this fails.
 
 #![expect(clippy::disallowed_methods, reason = "waits for drawn moments, and for the kernel")]
 

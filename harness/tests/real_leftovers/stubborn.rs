@@ -1,5 +1,5 @@
-//! Clients and containers that do not end when they are asked to: their runs end all the same, and leave
-//! nothing.
+//! Clients and containers that do not end when they are asked to: their runs end all the same, and
+//! leave nothing.
 
 use super::{
     LIMIT, ended, files, in_docker, picklock, place, processes, test_on, until_in_full_swing,
@@ -17,7 +17,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use testbed::{ClientCommand, RealBackend, owner};
 
-/// A client that ignores signals, is never told to exit, and lives on after its harness has hung up.
+/// A client that ignores signals, is never told to exit, and lives on after its harness has hung
+/// up.
 const STUBBORN: &str = r#"trap '' TERM INT HUP
 {
     while read -r line; do

@@ -1,5 +1,5 @@
-//! Runs whose links lead through Toxiproxy, or rather through a stand-in for it that this test starts, and
-//! that does not always do what it says.
+//! Runs whose links lead through Toxiproxy, or rather through a stand-in for it that this test
+//! starts, and that does not always do what it says.
 
 mod forward;
 mod stand_in;
@@ -45,8 +45,8 @@ fn effects(folder: &TempDir) -> Vec<(String, u64)> {
     events.filter_map(effect).collect()
 }
 
-/// Runs a lock under faults for some seconds: it holds, the faults have effects with these words, and
-/// nothing stays.
+/// Runs a lock under faults for some seconds: it holds, the faults have effects with these words,
+/// and nothing stays.
 fn holds(nemesis: &str, place: [&str; 2], words: &str) -> Vec<String> {
     let server = StandIn::start(Trick::None);
     server.add("theirs");

@@ -1,5 +1,5 @@
-//! A small stand-in for Shopify's Toxiproxy, version 2: its HTTP API, as far as picklock and the crate
-//! `toxiproxy_rust` use it, over proxies that really forward.
+//! A small stand-in for Shopify's Toxiproxy, version 2: its HTTP API, as far as picklock and the
+//! crate `toxiproxy_rust` use it, over proxies that really forward.
 
 #![expect(
     clippy::disallowed_methods,

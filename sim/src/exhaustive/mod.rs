@@ -10,19 +10,18 @@
 //!
 //! [`Move`] is the list: a client asks, hears, is woken by a timer, connects again after a pause,
 //! enters what the lock guards, works, and goes on with its task; a packet arrives at the server,
-//! which answers it; a
-//! session that nobody keeps alive ends; time passes. Packets of one connection keep their order.
-//! Faults, at most [`EnumerationCase::faults`] in a run: a client dies (with the packets that it has sent
-//! under way, lost, or lost from one on), a ttl or a session runs out, a connection is lost (with
-//! its answers, and with any tail of the requests under way).
+//! which answers it; a session that nobody keeps alive ends; time passes. Packets of one connection
+//! keep their order. Faults, at most [`EnumerationCase::faults`] in a run: a client dies (with the
+//! packets that it has sent under way, lost, or lost from one on), a ttl or a session runs out, a
+//! connection is lost (with its answers, and with any tail of the requests under way).
 //!
 //! *Time.* The time-outs of acquires and calls never run out, but for acquires that wait for a
 //! short time only: theirs may run out at any moment. A ttl runs out, without being a fault, when
 //! somebody waits for the lock and nothing else can happen ([`Move::Lapse`]): so a dead holder's
 //! lock comes free, and no living client is slow. The session of a client that is gone ends at any
 //! moment. As a fault a ttl, or the session of a living client, runs out at any moment. With
-//! [`EnumerationCase::unlimited`] nothing does. Clocks that are wrong are covered by that: whatever they are
-//! wrong by, something runs out too early for its client.
+//! [`EnumerationCase::unlimited`] nothing does. Clocks that are wrong are covered by that: whatever
+//! they are wrong by, something runs out too early for its client.
 //!
 //! *Pollers.* A client that tried, was refused and slept would try for ever. If nothing in the
 //! store has changed since the first request of its last attempt, another attempt has the same
@@ -63,8 +62,8 @@
 //! state from which nothing but a fault leads on while somebody waits is one, if it stays so when
 //! all pollers try again. Which anomaly that is, and by which cause, the checkers say: of each
 //! sign, and each sort of state that shows it ([`ShortestWay`]), the shortest schedule is told as a
-//! [`ScheduleStory`], which has a history with its faults and a ledger, as a run of the simulator has. The
-//! ledger is kept of stories alone, so that states stay small.
+//! [`ScheduleStory`], which has a history with its faults and a ledger, as a run of the simulator
+//! has. The ledger is kept of stories alone, so that states stay small.
 
 mod action;
 mod actor;

@@ -122,8 +122,8 @@ impl<S: Store> Simulation<S> {
         }
     }
 
-    /// Fills a server's memory at once: a real one takes some milliseconds. One that does not run, or
-    /// whose memory is full of junk already, is not filled.
+    /// Fills a server's memory at once: a real one takes some milliseconds. One that does not run,
+    /// or whose memory is full of junk already, is not filled.
     fn fill_memory(&mut self, id: FaultId, node: Node) {
         let Node::Server(number) = node else { return };
         let server = &mut self.servers[number as usize];
@@ -133,8 +133,8 @@ impl<S: Store> Simulation<S> {
         }
     }
 
-    /// Takes the junk out of a server's memory that a fault has put there; says how many things were
-    /// evicted for it.
+    /// Takes the junk out of a server's memory that a fault has put there; says how many things
+    /// were evicted for it.
     fn take_out_junk(&mut self, id: FaultId, node: Node) -> u64 {
         let Node::Server(number) = node else { return 0 };
         let server = &mut self.servers[number as usize];
@@ -219,8 +219,8 @@ impl<S: Store> Simulation<S> {
         done
     }
 
-    /// Has packets on their way over these links set off anew, in their order: the limit has ended for which
-    /// they waited.
+    /// Has packets on their way over these links set off anew, in their order: the limit has ended
+    /// for which they waited.
     fn flush(&mut self, links: &[(Node, Node)]) {
         let connections = &self.connections;
         let ends = |item: &Item| match *item {

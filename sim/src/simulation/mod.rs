@@ -186,8 +186,8 @@ impl<S: Store> Simulation<S> {
     }
 }
 
-/// Makes a simulated world. `open` is the [`OpenClient`] of its store. (The store is looked up here, so that
-/// everything is compiled in this crate, with what it inlines.)
+/// Makes a simulated world. `open` is the [`OpenClient`] of its store. (The store is looked up
+/// here, so that everything is compiled in this crate, with what it inlines.)
 ///
 /// # Panics
 /// Panics when `open` is that of another store.

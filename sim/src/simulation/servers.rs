@@ -70,8 +70,8 @@ impl<S: Store> Simulation<S> {
         }
     }
 
-    /// Enters what a server has just done, carries out what it wants, and ticks it sooner if it wants
-    /// that.
+    /// Enters what a server has just done, carries out what it wants, and ticks it sooner if it
+    /// wants that.
     fn carry_out(&mut self, number: u32, connection: Option<u64>) {
         self.keep_books(number, connection);
         self.server_wants(number);

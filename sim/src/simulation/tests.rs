@@ -287,8 +287,8 @@ fn a_machine_that_is_gone_answers_no_new_connection() {
     assert_eq!(rig.pass(250 * MS), counted(1));
 }
 
-/// Fills the memory of the server while another fault is in force, and heals both. Returns the number
-/// of things that were evicted.
+/// Fills the memory of the server while another fault is in force, and heals both. Returns the
+/// number of things that were evicted.
 fn evicted_under(rig: &mut Rig, other: Action) -> Vec<u64> {
     let (evict, other) = (Fault::at(SERVER, Action::Evict), Fault::at(SERVER, other));
     let world = &mut rig.world;

@@ -1,5 +1,5 @@
-//! The allotment of a run on an etcd that others use, too: keys with a name in front. Leases have numbers
-//! that are drawn from so many that nobody else has them, and run out by themselves.
+//! The allotment of a run on an etcd that others use, too: keys with a name in front. Leases have
+//! numbers that are drawn from so many that nobody else has them, and run out by themselves.
 
 use super::{Etcd, Request, Signal};
 use crate::allotment::{Allotment, within};

@@ -1,5 +1,5 @@
-//! etcd, enumerated: one member with the keys, leases and watches of the model, but without time. Its
-//! leases end when the enumeration ends them.
+//! etcd, enumerated: one member with the keys, leases and watches of the model, but without time.
+//! Its leases end when the enumeration ends them.
 //!
 //! One member answers as three do without faults of their own. Elections are left to the simulator.
 

@@ -1,7 +1,7 @@
 //! A typed face of a link, so that recipes read as they do in books.
 //!
-//! A request is sent when its method is called, not when the future is first polled; dropping the future
-//! does not withdraw it.
+//! A request is sent when its method is called, not when the future is first polled; dropping the
+//! future does not withdraw it.
 
 use super::{DeletionWatchId, Etcd, KeyValue, LeaseId, Refusal, Reply, Request, Revision, Signal};
 use base::{CallError, Link, Wakeups, World};
@@ -14,8 +14,8 @@ use std::task::{Poll, Waker};
 /// The result of a call.
 pub type CallResult<T> = std::result::Result<T, CallError<Refusal>>;
 
-/// A client of the members. Clones are the same; make one for a link and clone it, else two would give
-/// the same numbers to different watches.
+/// A client of the members. Clones are the same; make one for a link and clone it, else two would
+/// give the same numbers to different watches.
 #[derive(Clone)]
 pub struct Client {
     linked: Rc<LinkedClient>,
@@ -96,7 +96,8 @@ impl Client {
         self.call(Request::LeaseRevoke { lease }, |reply| (reply == Reply::Revoked).then_some(()))
     }
 
-    /// Creates a key that goes with a lease, if there is none. Returns the reply: `Created` or `Found`.
+    /// Creates a key that goes with a lease, if there is none. Returns the reply: `Created` or
+    /// `Found`.
     pub fn create(
         &self,
         key: &str,

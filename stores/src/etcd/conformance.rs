@@ -1,10 +1,10 @@
-//! The conformance suite: named cases and random sequences of requests to three members, answered by the
-//! model's keys and leases and by a real cluster.
+//! The conformance suite: named cases and random sequences of requests to three members, answered
+//! by the model's keys and leases and by a real cluster.
 //!
-//! Each request goes to any of the members: whatever was answered before is known to all. Leases live for
-//! longer than a sequence; how long they live that nobody keeps alive is measured besides. Revisions are
-//! compared from where the sequence begins. What is created at a revision is deleted by it: so sequences are
-//! drawn together with what the model answers.
+//! Each request goes to any of the members: whatever was answered before is known to all. Leases
+//! live for longer than a sequence; how long they live that nobody keeps alive is measured besides.
+//! Revisions are compared from where the sequence begins. What is created at a revision is deleted
+//! by it: so sequences are drawn together with what the model answers.
 
 #[cfg(feature = "real")]
 mod arm;
@@ -26,8 +26,8 @@ use std::collections::BTreeMap;
 /// The time to live of leases that outlive a sequence, in seconds.
 const LONG: i64 = 600;
 
-/// A step of a sequence: the member that is asked, and the request. Keys and leases are those of the
-/// sequence.
+/// A step of a sequence: the member that is asked, and the request. Keys and leases are those of
+/// the sequence.
 pub type MemberRequest = (usize, Request);
 
 /// The model's keys and leases, and the watches that were set.

@@ -1,7 +1,8 @@
 //! The client library of etcd, as the simulator drives it: a connection to one member at a time.
 //!
-//! It goes on to the next member when its connection is lost or refused, and when a call has had no answer
-//! in time. What was under way then is in doubt, and watches are over: it never sends a request twice.
+//! It goes on to the next member when its connection is lost or refused, and when a call has had no
+//! answer in time. What was under way then is in doubt, and watches are over: it never sends a
+//! request twice.
 
 use super::{DeletionWatchId, Etcd, Packet, Refusal, Reply, Request, Signal};
 use crate::driver::{Do, Driver, Outbox};

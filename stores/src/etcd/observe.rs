@@ -1,6 +1,6 @@
 //! The observer of a real cluster's members. A watch of all keys reports the changes, and the
-//! connections of clients tell who made them: a lease belongs to the client that asked for it, and a
-//! key whose deletion nobody asked for has gone with its lease.
+//! connections of clients tell who made them: a lease belongs to the client that asked for it, and
+//! a key whose deletion nobody asked for has gone with its lease.
 
 use super::real::messages::{WATCH, number};
 use crate::common_log::{LoggedTransaction, RequestId};
@@ -100,7 +100,8 @@ impl ServerReader for ClusterReader {
     }
 }
 
-/// Reads the events of a watch, which were told at this time: those of a revision are one transaction.
+/// Reads the events of a watch, which were told at this time: those of a revision are one
+/// transaction.
 fn transactions(events: &Value, told_ns: u64) -> Vec<LoggedTransaction> {
     let mut all: Vec<LoggedTransaction> = Vec::new();
     for event in events.as_array().into_iter().flatten() {

@@ -1,7 +1,8 @@
-//! The one table that decides what an error of a member means: certainly without effect, or unknown.
+//! The one table that decides what an error of a member means: certainly without effect, or
+//! unknown.
 //!
-//! Only what is said before a command is proposed, or by the command itself when it is applied, is certain.
-//! A member that has waited for too long, or stops, says nothing of what becomes of it.
+//! Only what is said before a command is proposed, or by the command itself when it is applied, is
+//! certain. A member that has waited for too long, or stops, says nothing of what becomes of it.
 
 use super::Refusal;
 use base::CallError;

@@ -38,7 +38,8 @@ pub enum Signal {
         /// The number of the watch.
         watch: DeletionWatchId,
     },
-    /// The watch is over, because its connection is, or because its member has had no leader for too long.
+    /// The watch is over, because its connection is, or because its member has had no leader for
+    /// too long.
     Ended {
         /// The number of the watch.
         watch: DeletionWatchId,
@@ -60,7 +61,8 @@ pub enum Request {
         /// The number of the lease.
         lease: LeaseId,
     },
-    /// Has a lease live for its whole time anew. Replies `Leased`, with no time if there is no such lease.
+    /// Has a lease live for its whole time anew. Replies `Leased`, with no time if there is no such
+    /// lease.
     LeaseKeepAlive {
         /// The number of the lease.
         lease: LeaseId,

@@ -1,14 +1,14 @@
 //! The real adapter: etcd's own JSON gateway, over connections of `hyper`.
 //!
-//! The crates that speak etcd's gRPC make their code from its definitions with `protoc`, a program that
-//! whoever builds picklock would have to install, and they balance, reconnect and send again by themselves.
-//! The gateway is the same server: every member serves it on the port for clients, and hands each request
-//! to the function that gRPC would. Here a connection carries one request at a time, nothing is sent twice,
-//! and no address that a member tells is followed.
+//! The crates that speak etcd's gRPC make their code from its definitions with `protoc`, a program
+//! that whoever builds picklock would have to install, and they balance, reconnect and send again
+//! by themselves. The gateway is the same server: every member serves it on the port for clients,
+//! and hands each request to the function that gRPC would. Here a connection carries one request at
+//! a time, nothing is sent twice, and no address that a member tells is followed.
 //!
-//! A link goes to one member at a time, and on to the next one when a connection is lost or refused, or a
-//! call had no answer in time: as the simulated library does. It lives on one thread: make and use it inside
-//! a tokio `LocalSet`.
+//! A link goes to one member at a time, and on to the next one when a connection is lost or
+//! refused, or a call had no answer in time: as the simulated library does. It lives on one thread:
+//! make and use it inside a tokio `LocalSet`.
 
 mod connection;
 pub mod messages;
@@ -75,8 +75,8 @@ impl LinkState {
 }
 
 impl RealLink {
-    /// Links to the members at these addresses ("127.0.0.1:2379"). Nothing is connected yet. A call takes
-    /// at most `call_timeout`, opening the connection included.
+    /// Links to the members at these addresses ("127.0.0.1:2379"). Nothing is connected yet. A call
+    /// takes at most `call_timeout`, opening the connection included.
     pub fn new(servers: Vec<String>, call_timeout: Duration, seed: u64) -> Self {
         let server = Rng::new(seed).below(servers.len().max(1) as u64) as usize;
         let state = LinkState {
@@ -234,8 +234,8 @@ impl Link<Etcd> for RealLink {
         &self.world
     }
 
-    /// The request leaves now and not when the future is first awaited: the future is polled once here,
-    /// which makes the library send.
+    /// The request leaves now and not when the future is first awaited: the future is polled once
+    /// here, which makes the library send.
     fn call(&self, _server: usize, request: Request) -> LocalFuture<'_, Answer<Etcd>> {
         if let Request::Unwatch { watch } = request {
             self.unwatch(watch);

@@ -155,9 +155,10 @@ fn url(member: &Member, port: usize) -> String {
     format!("http://{}:{}", member.host, member.ports[port])
 }
 
-/// Starts the member `$2`, whose folder of data is `$1` and whose address for others is `$3`, with the
-/// options that follow. One that has lost its data is removed from the cluster and added anew, as an
-/// operator does it, by those of the members `$4` that serve: it would refuse to start otherwise.
+/// Starts the member `$2`, whose folder of data is `$1` and whose address for others is `$3`, with
+/// the options that follow. One that has lost its data is removed from the cluster and added anew,
+/// as an operator does it, by those of the members `$4` that serve: it would refuse to start
+/// otherwise.
 const START: &str = "set -e
     data=$1 name=$2 peer=$3 others=$4 state=new
     shift 4

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// The part of a ttl for which a follower hears nothing of its leader before it wants to lead: with the
-/// twofold that chance may make of it, and an election, others serve before a lease that could not be
-/// kept alive meanwhile is over.
+/// The part of a ttl for which a follower hears nothing of its leader before it wants to lead: with
+/// the twofold that chance may make of it, and an election, others serve before a lease that could
+/// not be kept alive meanwhile is over.
 const ELECTIONS_PER_TTL: u32 = 4;
 
 /// Heartbeats in an election time-out, as they come by default.

@@ -1,5 +1,6 @@
-//! The gateway's traffic on the wire, as far as a link proxy has to know it: HTTP, whose requests name what
-//! they are about. Leases are kept alive, and watches kept, by streams, whose answers are chunked results.
+//! The gateway's traffic on the wire, as far as a link proxy has to know it: HTTP, whose requests
+//! name what they are about. Leases are kept alive, and watches kept, by streams, whose answers are
+//! chunked results.
 
 /// The texts that only requests and answers of the library's own housekeeping have.
 const HOUSEKEEPING: &[&[u8]] = &[b"POST /v3/lease/keepalive ", b"POST /v3/watch ", b"{\"result\":"];

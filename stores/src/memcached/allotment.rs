@@ -79,8 +79,8 @@ mod real {
         Ok(removed)
     }
 
-    /// The keys of a server, but for those that are none of ours: whoever has blanks in keys writes them
-    /// in another way.
+    /// The keys of a server, but for those that are none of ours: whoever has blanks in keys writes
+    /// them in another way.
     async fn keys(server: &str) -> Result<Vec<String>, String> {
         let listed = ask(server, "lru_crawler metadump all\r\n").await?;
         if listed.contains("ERROR") && !listed.starts_with(LISTED[0]) {
@@ -92,8 +92,8 @@ mod real {
         Ok(listed.lines().filter_map(key).collect())
     }
 
-    /// The same of a server that has no thread for lists: what it tells of each size of items, which is
-    /// not all of a large cache, but what was used last.
+    /// The same of a server that has no thread for lists: what it tells of each size of items,
+    /// which is not all of a large cache, but what was used last.
     async fn keys_by_size(server: &str) -> Result<Vec<String>, String> {
         let sizes = ask(server, "stats items\r\n").await?;
         let size = |line: &str| {

@@ -3,8 +3,8 @@
 //! No reply depends on the moment: values live for ever, for much longer than a sequence, or not at
 //! all. The life of values with an `exptime` of two seconds is measured besides.
 //!
-//! Some sequences fill the server's memory first: then the replies tell what it has evicted, and its
-//! own count of that is compared, too.
+//! Some sequences fill the server's memory first: then the replies tell what it has evicted, and
+//! its own count of that is compared, too.
 
 #[cfg(feature = "real")]
 mod arm;
@@ -39,8 +39,8 @@ fn on(key: String, rng: &mut Rng) -> Request {
 /// The number of keys that are stored early in a sequence under pressure, and looked at late.
 const EARLY: u64 = 40;
 
-/// A sequence of commands on a server whose memory they fill: twice, so that it does not matter what
-/// was there before. In between come the keys that are the last in its memory then.
+/// A sequence of commands on a server whose memory they fill: twice, so that it does not matter
+/// what was there before. In between come the keys that are the last in its memory then.
 pub fn pressed(seed: u64) -> Vec<Request> {
     let mut rng = Rng::new(seed);
     let early = |n: u64| format!("early-{n}");

@@ -1,8 +1,8 @@
 //! Junk for a real server: as many items as there is room for.
 //!
-//! Each of them evicts the item at the end of the list once there is no room left, so that nothing is
-//! there after them that was there before. What is stored meanwhile may evict junk, which does not
-//! count.
+//! Each of them evicts the item at the end of the list once there is no room left, so that nothing
+//! is there after them that was there before. What is stored meanwhile may evict junk, which does
+//! not count.
 
 use super::memory::CAPACITY;
 use crate::Junk;

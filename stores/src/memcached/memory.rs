@@ -1,18 +1,19 @@
 //! The memory of a memcached server: a list of items by last use, with room for so many.
 //!
-//! It is that of memcached 1.6.18 with the settings of `store.rs`. `slab_sizes=1024` makes the smallest
-//! chunk a kilobyte, so that all items of locks share one slab class, and `-m 2` gives it two pages.
-//! `-o no_modern` keeps one list for a class, without a thread that sorts it in the background at
-//! moments of its own. What a server with these settings said, of which [`Memory`] is the model:
+//! It is that of memcached 1.6.18 with the settings of `store.rs`. `slab_sizes=1024` makes the
+//! smallest chunk a kilobyte, so that all items of locks share one slab class, and `-m 2` gives it
+//! two pages. `-o no_modern` keeps one list for a class, without a thread that sorts it in the
+//! background at moments of its own. What a server with these settings said, of which [`Memory`] is
+//! the model:
 //!
-//! * The 2,048th item is the last that evicts none; from then on each one evicts the item at the end
-//!   of the list.
-//! * Room is made before a command looks for its key: an `add` in vain evicts an item, too, and that
-//!   of its own key if it is the last one. Then it succeeds.
-//! * A `get` and an `add` in vain count as a use, but not within the first minute after the last use
-//!   that counted. Until then items go in the order in which they were stored.
-//! * An item that is over keeps its place until somebody asks for it, or room is made while it is at
-//!   the end of the list: five of these are then removed, and that is no eviction.
+//! * The 2,048th item is the last that evicts none; from then on each one evicts the item at the
+//!   end of the list.
+//! * Room is made before a command looks for its key: an `add` in vain evicts an item, too, and
+//!   that of its own key if it is the last one. Then it succeeds.
+//! * A `get` and an `add` in vain count as a use, but not within the first minute after the last
+//!   use that counted. Until then items go in the order in which they were stored.
+//! * An item that is over keeps its place until somebody asks for it, or room is made while it is
+//!   at the end of the list: five of these are then removed, and that is no eviction.
 
 use std::collections::BTreeMap;
 
@@ -48,8 +49,8 @@ pub struct Memory {
     places: u64,
     /// The number of items that are gone and still take room.
     gone: usize,
-    /// The number of items of junk. They have evicted all that came before them, so that they are the
-    /// last of the list.
+    /// The number of items of junk. They have evicted all that came before them, so that they are
+    /// the last of the list.
     junk: usize,
 }
 

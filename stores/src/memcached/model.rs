@@ -3,8 +3,8 @@
 //! It counts whole seconds on its own ticks: a value with `exptime` n that is stored between two
 //! ticks is gone at the n-th tick after that, so that it lives for n - 1 to n seconds. The ticks go
 //! by the monotonic clock. It stores nothing on a disk: whatever the fault says of its data, a
-//! server that comes back is empty. Where its memory is full, it evicts what was used least recently
-//! (`memory.rs`).
+//! server that comes back is empty. Where its memory is full, it evicts what was used least
+//! recently (`memory.rs`).
 
 use base::{Data, Mono};
 use std::time::Duration;

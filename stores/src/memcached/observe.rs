@@ -1,14 +1,15 @@
 //! The observer of a real memcached, which reports to its watchers a line for each look at an item,
-//! each write and each eviction. The numbers of the lines are in the order in which its threads did that; the
-//! lines come in another, and some time later.
+//! each write and each eviction. The numbers of the lines are in the order in which its threads did
+//! that; the lines come in another, and some time later.
 //!
-//! A `delete` shows as a look, as a `get` does. Which of them it was the requests of clients tell: the
-//! first one on a connection made the first look. An item that is over shows at a look, too: once it may
-//! be, the observer looks again and again, which counts as no use of the item. The last lines of a server
-//! that is killed never come: in their place the replies tell what it still did.
+//! A `delete` shows as a look, as a `get` does. Which of them it was the requests of clients tell:
+//! the first one on a connection made the first look. An item that is over shows at a look, too:
+//! once it may be, the observer looks again and again, which counts as no use of the item. The last
+//! lines of a server that is killed never come: in their place the replies tell what it still did.
 //!
-//! Not seen are a `delete` that comes through no link, and `flush_all` until somebody looks at an item. Lines for which the server has no room are lost; it counts them, and is followed no
-//! longer then.
+//! Not seen are a `delete` that comes through no link, and `flush_all` until somebody looks at an
+//! item. Lines for which the server has no room are lost; it counts them, and is followed no longer
+//! then.
 
 use super::text_connection::{SentCommand, TextConnection};
 use crate::model::{By, Name, Noted, What};
@@ -316,7 +317,8 @@ impl WatchReport {
         }
     }
 
-    /// An item is stored that may be over from the last second of its life on; never where that is zero.
+    /// An item is stored that may be over from the last second of its life on; never where that is
+    /// zero.
     fn write(&mut self, at_ns: u64, port: Option<u16>, key: String, life_ns: u64) {
         self.tell(at_ns, port, &key, What::Written(By::Caller));
         let due_ns = life_ns.checked_sub(SECOND_NS).map_or(u64::MAX, |sure_ns| at_ns + sure_ns);
@@ -354,7 +356,8 @@ mod tests {
     use super::*;
     use std::sync::{Arc, Mutex};
 
-    /// Reads what clients and server say, `|` for the end of a line of theirs, and returns what is reported.
+    /// Reads what clients and server say, `|` for the end of a line of theirs, and returns what is
+    /// reported.
     fn reported(transcript: &str) -> Vec<String> {
         let told = Arc::new(Mutex::new(Vec::new()));
         let hearing = told.clone();

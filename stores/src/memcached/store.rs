@@ -80,14 +80,15 @@ impl Store for Memcached {
         Probe { send: b"version\r\nquit\r\n", expect: &["VERSION"] }
     }
 
-    /// Its memory is small, has one size of chunks for all that locks store, and one list by last use,
-    /// which nothing sorts in the background: so the order is certain in which it evicts
+    /// Its memory is small, has one size of chunks for all that locks store, and one list by last
+    /// use, which nothing sorts in the background: so the order is certain in which it evicts
     /// (`memory.rs`). It stays who it is: with another user it would outlive whoever started it, as
     /// the kernel forgets then that it was to die with that. There is room for all lines of whoever
     /// watches it (`observe.rs`), also while its memory is filled with junk.
     fn launch(_: &Cluster, _number: u32, place: &Place) -> Launch {
         let Place { host, port, .. } = place;
-        // `slab_sizes` comes last: 1.6.18 takes the `worker_logbuf_size` for the sizes of chunks, too.
+        // `slab_sizes` comes last: 1.6.18 takes the `worker_logbuf_size` for the sizes of chunks,
+        // too.
         let command = format!(
             "memcached -u root -l {host} -p {port} -m 2 \
              -o no_modern,worker_logbuf_size=4096,watcher_logbuf_size=4096,slab_sizes=1024"

@@ -1,11 +1,11 @@
-//! The conformance suite: random steps of several sessions that meet at locks, taken by the model and
-//! by a real server.
+//! The conformance suite: random steps of several sessions that meet at locks, taken by the model
+//! and by a real server.
 //!
-//! After each step both must have given the same answers, and have as many sessions, and as many that
-//! wait for a lock: so a backend that does not notice that its client is gone is seen, too. No answer
-//! depends on the moment. A session waits only for what comes after all that it has, so that none waits
-//! for itself; nothing waits for ever but what another may still free. What goes by time is measured
-//! besides.
+//! After each step both must have given the same answers, and have as many sessions, and as many
+//! that wait for a lock: so a backend that does not notice that its client is gone is seen, too. No
+//! answer depends on the moment. A session waits only for what comes after all that it has, so that
+//! none waits for itself; nothing waits for ever but what another may still free. What goes by time
+//! is measured besides.
 
 #[cfg(feature = "real")]
 mod arm;

@@ -1,8 +1,8 @@
 //! The client library of PostgreSQL, as the simulator drives it: a connection a session.
 //!
-//! A session that has nothing to do is asked for a sign of life now and then, as connection pools do
-//! it, with `SELECT 1`. One that does not answer in time is closed. While a statement waits for a lock
-//! nothing tells a server that waits from one that is gone.
+//! A session that has nothing to do is asked for a sign of life now and then, as connection pools
+//! do it, with `SELECT 1`. One that does not answer in time is closed. While a statement waits for
+//! a lock nothing tells a server that waits from one that is gone.
 
 use super::{
     Packet, Postgres, Refusal, Reply, Request, SessionId, SessionSettings, Signal, Statement,
@@ -16,7 +16,8 @@ use std::time::Duration;
 pub struct PostgresDriver {
     /// The sessions that are open or being opened.
     sessions: Vec<OpenSession>,
-    /// The time after which a session that says nothing is asked, and after which it must have answered.
+    /// The time after which a session that says nothing is asked, and after which it must have
+    /// answered.
     patience: Duration,
 }
 
@@ -37,7 +38,8 @@ enum Asked {
 
 type CallResult<T> = std::result::Result<T, CallError<Refusal>>;
 
-/// The divisor that makes of a session time-out the time for which a client waits for a sign of life.
+/// The divisor that makes of a session time-out the time for which a client waits for a sign of
+/// life.
 pub const PATIENCE: u32 = 4;
 
 impl PostgresDriver {

@@ -10,8 +10,8 @@ use crate::Enumerable;
 use crate::model::Out;
 
 impl Server {
-    /// The connection and the number of the last session of a client that the server does not know to
-    /// be gone.
+    /// The connection and the number of the last session of a client that the server does not know
+    /// to be gone.
     fn last(&self, connections: &Range<u64>) -> Option<(u64, i64)> {
         let live = self.backends().filter(|(_, backend)| !backend.hung_up);
         let own = live.filter(|(connection, _)| connections.contains(connection));

@@ -1,11 +1,12 @@
 //! The observer of a real PostgreSQL, which reads its answers on the connections of clients.
 //!
-//! A lock is granted to one session at a time. So where the answer that grants it to a session is there
-//! before anything tells that the one before has lost it, that has happened all the same, and is about to
-//! show: in an answer to that session, or in its end. The grant waits for that.
+//! A lock is granted to one session at a time. So where the answer that grants it to a session is
+//! there before anything tells that the one before has lost it, that has happened all the same, and
+//! is about to show: in an answer to that session, or in its end. The grant waits for that.
 //!
-//! A grant to a session whose connection was reset does not show; it ends at once. Nor does it show when
-//! exactly a session ends: it is over when the server says so (`FATAL`), or when its connection is closed.
+//! A grant to a session whose connection was reset does not show; it ends at once. Nor does it show
+//! when exactly a session ends: it is over when the server says so (`FATAL`), or when its
+//! connection is closed.
 
 use super::model::Lockable;
 use super::wire_connection::{Deed, WireConnection};
@@ -58,7 +59,8 @@ type SessionKey = (i64, u16);
 /// The reading of what goes over the connections of clients.
 struct SessionReport {
     reports: ReportSink,
-    /// The connections, by the port of their client, each with the number of its session, if that is open.
+    /// The connections, by the port of their client, each with the number of its session, if that
+    /// is open.
     connections: BTreeMap<u16, (WireConnection, Option<i64>)>,
     /// The number of sessions so far.
     sessions: i64,
@@ -218,7 +220,8 @@ mod tests {
         [&[kind], &length[..], body].concat()
     }
 
-    /// Makes of `t I` an answer of one row, after which the session is in no transaction; `-` is none.
+    /// Makes of `t I` an answer of one row, after which the session is in no transaction; `-` is
+    /// none.
     fn answer(said: &str) -> Vec<u8> {
         let (row, state) = said.split_once(' ').unwrap_or((said, ""));
         let first = match row {
@@ -230,7 +233,8 @@ mod tests {
         [first, state.bytes().flat_map(|state| message(b'Z', &[state])).collect()].concat()
     }
 
-    /// Reads what clients and server say, each with the port of the client, and returns what is reported.
+    /// Reads what clients and server say, each with the port of the client, and returns what is
+    /// reported.
     fn reported(transcript: &[(u16, &str)]) -> Vec<String> {
         let told = Arc::new(Mutex::new(Vec::new()));
         let hearing = told.clone();

@@ -1,8 +1,8 @@
 //! The one table that decides what an error of the client library means: certainly without effect,
 //! or unknown.
 //!
-//! Only an `ERROR` of the server is certain: it undoes what its statement did. What comes with `FATAL`
-//! ends the session, and may come after a statement whose answer was on its way.
+//! Only an `ERROR` of the server is certain: it undoes what its statement did. What comes with
+//! `FATAL` ends the session, and may come after a statement whose answer was on its way.
 
 use super::Refusal;
 use base::CallError;

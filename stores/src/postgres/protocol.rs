@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::named_calls::named_commands;
 
-/// The protocol of PostgreSQL. A session is a connection: when the one ends, the other does, and what
-/// the session had locked is free.
+/// The protocol of PostgreSQL. A session is a connection: when the one ends, the other does, and
+/// what the session had locked is free.
 #[derive(Clone, Copy, Debug)]
 pub struct Postgres;
 
@@ -28,8 +28,8 @@ pub type SessionId = u64;
 /// A message that nobody asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// The session's connection was lost, or its server said nothing for too long: it is over for its
-    /// client, and will be for the server once that notices.
+    /// The session's connection was lost, or its server said nothing for too long: it is over for
+    /// its client, and will be for the server once that notices.
     Closed {
         /// The session that is opened.
         session: SessionId,
@@ -77,8 +77,8 @@ impl Request {
 pub struct SessionSettings {
     /// `lock_timeout`: the longest wait for one lock.
     pub lock_timeout: Duration,
-    /// `idle_in_transaction_session_timeout`: the longest time for which the session may say nothing
-    /// within a transaction. Then the server ends it.
+    /// `idle_in_transaction_session_timeout`: the longest time for which the session may say
+    /// nothing within a transaction. Then the server ends it.
     pub idle_in_transaction: Duration,
 }
 

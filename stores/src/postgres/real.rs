@@ -1,8 +1,8 @@
 //! The real adapter: a connection of `tokio-postgres` for each session.
 //!
-//! It lives on one thread: make and use it inside a tokio `LocalSet`. It does for a session what the
-//! simulated library does: one that has nothing to do is asked for a sign of life, and one that gives
-//! none is closed.
+//! It lives on one thread: make and use it inside a tokio `LocalSet`. It does for a session what
+//! the simulated library does: one that has nothing to do is asked for a sign of life, and one that
+//! gives none is closed.
 
 use super::driver::PATIENCE;
 use super::outcome::{no_connection, outcome};
@@ -38,8 +38,8 @@ struct LiveSessions {
 }
 
 impl LiveSessions {
-    /// Ends a connection in the middle of what it does, without a word to the server. Returns false if
-    /// the session is over already.
+    /// Ends a connection in the middle of what it does, without a word to the server. Returns false
+    /// if the session is over already.
     fn close(&mut self, session: SessionId) -> bool {
         let known = self.sessions.remove(&session);
         known.is_some_and(|session| {
@@ -166,7 +166,8 @@ fn config(address: SocketAddr, settings: SessionSettings) -> Config {
     config
 }
 
-/// Asks a session for a sign of life whenever it has had nothing to do, and ends it when it gives none.
+/// Asks a session for a sign of life whenever it has had nothing to do, and ends it when it gives
+/// none.
 async fn watch(
     live: Rc<RefCell<LiveSessions>>,
     id: SessionId,

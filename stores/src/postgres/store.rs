@@ -91,11 +91,12 @@ impl Store for Postgres {
     }
 }
 
-/// Starts a server in the folder `$1`, for clients of the address `$2` and the port `$3`. It refuses to
-/// be root, who starts it in a container: there new data is a copy of what the image has. Elsewhere it is a
-/// copy of what the first start makes beside it. By itself a server waits with an acknowledgement until the
-/// write is on disk. What is kept in memory is little, so that many of them fit on a machine, and is shared
-/// by a file in its data, which nobody has to remove by itself.
+/// Starts a server in the folder `$1`, for clients of the address `$2` and the port `$3`. It
+/// refuses to be root, who starts it in a container: there new data is a copy of what the image
+/// has. Elsewhere it is a copy of what the first start makes beside it. By itself a server waits
+/// with an acknowledgement until the write is on disk. What is kept in memory is little, so that
+/// many of them fit on a machine, and is shared by a file in its data, which nobody has to remove
+/// by itself.
 const START: &str = "set -e
     for bin in /usr/lib/postgresql/*/bin; do PATH=$PATH:$bin; done
     new=/var/lib/postgresql/new

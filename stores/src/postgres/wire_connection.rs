@@ -27,8 +27,8 @@ pub struct WireConnection {
     is_open: bool,
     /// The statements that are not answered, in order; `None` for one that does nothing with locks.
     asked: VecDeque<Option<Statement>>,
-    /// The answer to the first of them so far: the first letter of its first row, and whether there was an
-    /// error.
+    /// The answer to the first of them so far: the first letter of its first row, and whether there
+    /// was an error.
     row: Option<u8>,
     has_failed: bool,
 }
@@ -53,7 +53,8 @@ impl WireConnection {
         }
     }
 
-    /// Takes what the server says, and returns what it has done; `None`: it answers what nobody asked.
+    /// Takes what the server says, and returns what it has done; `None`: it answers what nobody
+    /// asked.
     pub fn answer(&mut self, bytes: &[u8]) -> Option<Vec<Deed>> {
         self.answering.extend_from_slice(bytes);
         let mut deeds = Vec::new();
@@ -74,7 +75,8 @@ impl WireConnection {
         Some(deeds)
     }
 
-    /// Returns what a statement has done that is answered. After it the session is in a transaction, or not.
+    /// Returns what a statement has done that is answered. After it the session is in a
+    /// transaction, or not.
     fn end_of_answer(
         &mut self,
         in_transaction: bool,

@@ -1,5 +1,5 @@
-//! The clocks of a client's machine. They are those of this machine until faults make them go wrong: then
-//! readings, sleeps and time-outs bend as in the simulator (`base::Clock`).
+//! The clocks of a client's machine. They are those of this machine until faults make them go
+//! wrong: then readings, sleeps and time-outs bend as in the simulator (`base::Clock`).
 
 #![expect(clippy::disallowed_methods, reason = "this is the real world's clock")]
 
@@ -33,8 +33,8 @@ impl MachineClock {
         OF_THIS_THREAD.with(Rc::clone)
     }
 
-    /// Takes the clocks for those of a machine on which faults have worked before this process began: both
-    /// have gained so much at a wrong rate.
+    /// Takes the clocks for those of a machine on which faults have worked before this process
+    /// began: both have gained so much at a wrong rate.
     pub fn begin(&self, setting: ClockSetting, drifted_ns: i64) {
         self.change(|clock, now| {
             clock.gain(drifted_ns);
@@ -54,7 +54,8 @@ impl MachineClock {
         self.changed.notify_waiters();
     }
 
-    /// The wall clock. A time before 1970 reads as 1970: no lock can do anything with an earlier one.
+    /// The wall clock. A time before 1970 reads as 1970: no lock can do anything with an earlier
+    /// one.
     pub fn wall(&self) -> WallTime {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let nanos = (WallTime::ZERO + since).nanos();

@@ -1,7 +1,8 @@
 //! The allotment of a run on a Redis that others use, too: keys with a name in front.
 //!
-//! A command says which of its words are keys only to those who know it, so one that is not known here is
-//! refused and never sent. So is a script without KEYS; what else a script names nobody can see.
+//! A command says which of its words are keys only to those who know it, so one that is not known
+//! here is refused and never sent. So is a script without KEYS; what else a script names nobody can
+//! see.
 
 use super::{Redis, Refusal};
 use crate::allotment::{Allotment, END};

@@ -11,8 +11,8 @@ pub struct ClusterTiming {
 }
 
 impl ClusterTiming {
-    /// The setting with which a failover fits within a long hold of a lock with this ttl: whatever it
-    /// is, a replica waits for half a second to one before it asks for votes.
+    /// The setting with which a failover fits within a long hold of a lock with this ttl: whatever
+    /// it is, a replica waits for half a second to one before it asks for votes.
     pub fn of(ttl: Duration) -> Self {
         let whole = Duration::from_millis((ttl / 16).as_millis() as u64);
         Self { node_timeout: whole.max(Duration::from_millis(250)) }

@@ -1,9 +1,9 @@
-//! The start of real servers: one on its own, one of a topology with Sentinels, or a member of a Redis
-//! Cluster.
+//! The start of real servers: one on its own, one of a topology with Sentinels, or a member of a
+//! Redis Cluster.
 //!
-//! In the last two servers know each other by names, or by addresses that stand for them, which a client
-//! reads as the names of its own links.
-//! Their configuration is no data: it outlives every restart, with what a Sentinel has written to it.
+//! In the last two servers know each other by names, or by addresses that stand for them, which a
+//! client reads as the names of its own links. Their configuration is no data: it outlives every
+//! restart, with what a Sentinel has written to it.
 
 use super::sentinel_timing::{MASTER, QUORUM};
 use super::{ClusterTiming, Layout, PORT, SentinelTiming, Shards};
@@ -20,8 +20,8 @@ const SENTINEL: &str = "set -e
     [ -e \"$1/../sentinel.conf\" ] || cp \"$1/sentinel.conf\" \"$1/../sentinel.conf\"
     exec redis-server \"$1/../sentinel.conf\" --sentinel";
 
-/// Starts a member of a cluster, `$2`, in the same way. Members know each other by their addresses only:
-/// each name stands between two `@` and is looked up.
+/// Starts a member of a cluster, `$2`, in the same way. Members know each other by their addresses
+/// only: each name stands between two `@` and is looked up.
 const CLUSTERED: &str = "set -e
     if [ ! -e \"$1/../nodes.conf\" ]; then
         for host in $(grep -oE '@[a-z0-9.-]+@' \"$1/nodes.conf\" | tr -d @ | sort -u); do
@@ -38,16 +38,16 @@ pub const CLUSTER_PORTS: &[u16] = &[PORT, PORT + 10_000];
 /// The port at which servers find each other that Sentinels watch.
 pub const SENTINEL_PORTS: &[u16] = &[PORT];
 
-/// The question to a fresh primary whether both replicas follow it: a Sentinel that comes sooner takes
-/// them for down.
+/// The question to a fresh primary whether both replicas follow it: a Sentinel that comes sooner
+/// takes them for down.
 pub const REPLICAS_FOLLOW: Probe = Probe { send: b"WAIT 2 1\r\nQUIT\r\n", expect: &[":2\r\n"] };
 
 /// The question whether a member serves all its slots.
 pub const CLUSTER_STANDS: Probe =
     Probe { send: b"CLUSTER INFO\r\nQUIT\r\n", expect: &["cluster_state:ok"] };
 
-/// Returns the question that tells whether a server serves. A Sentinel has to know all others; it knows
-/// no QUIT, but hangs up on nonsense.
+/// Returns the question that tells whether a server serves. A Sentinel has to know all others; it
+/// knows no QUIT, but hangs up on nonsense.
 pub fn probe(cluster: &Cluster, number: u32) -> Probe {
     match Layout::of(cluster.topology) {
         Some(layout) if layout.is_sentinel(number) => {
@@ -69,8 +69,8 @@ pub fn launch(cluster: &Cluster, number: u32, place: &Place) -> Launch {
     }
 }
 
-/// Every acknowledged write is on disk before the acknowledgement: a crash loses nothing that a client
-/// was promised.
+/// Every acknowledged write is on disk before the acknowledgement: a crash loses nothing that a
+/// client was promised.
 fn alone(place: &Place) -> Launch {
     let Place { host, port, data, .. } = place;
     let mut command = words(&format!(
@@ -132,8 +132,8 @@ fn named(place: &Place, number: u32) -> (&str, u16) {
     (&member.host, member.ports[0])
 }
 
-/// A member of a cluster that finds it made: everybody knows everybody, and whose the slots are. It names
-/// itself to clients, whatever its address is for the others.
+/// A member of a cluster that finds it made: everybody knows everybody, and whose the slots are. It
+/// names itself to clients, whatever its address is for the others.
 fn clustered(cluster: &Cluster, shards: Shards, number: u32, place: &Place) -> Launch {
     let ClusterTiming { node_timeout } = ClusterTiming::of(cluster.ttl);
     let me = &place.members[number as usize];

@@ -1,5 +1,5 @@
-//! The places of the servers in a topology with Sentinels: first the data servers, of which the first
-//! is the primary, and then the Sentinels.
+//! The places of the servers in a topology with Sentinels: first the data servers, of which the
+//! first is the primary, and then the Sentinels.
 
 use crate::Topology;
 

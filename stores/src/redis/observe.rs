@@ -1,7 +1,7 @@
-//! The observer of a real Redis: `MONITOR` names the client of each command, and keyspace events name
-//! the changes that it made. Both come on one connection, in one order: the
-//! events of a command come before its line, those of a script before the lines of its commands, and
-//! all of them after the line of the script.
+//! The observer of a real Redis: `MONITOR` names the client of each command, and keyspace events
+//! name the changes that it made. Both come on one connection, in one order: the events of a
+//! command come before its line, those of a script before the lines of its commands, and all of
+//! them after the line of the script.
 
 use crate::model::{By, Name, Noted, What};
 use crate::observation::{Observation, ObservedServer, Observer, ReportSink, ServerReport};
@@ -47,7 +47,8 @@ async fn observe(server: ObservedServer, is_member: bool) -> io::Result<Observat
         if !is_member {
             return hearing.follow(&mut report).await;
         }
-        // A Sentinel has a server close all its connections when it makes it a primary or a replica.
+        // A Sentinel has a server close all its connections when it makes it a primary or a
+        // replica.
         loop {
             let asking = ask_on(report.server.address, report.server.reports.clone());
             tokio::select! {
@@ -68,7 +69,8 @@ async fn observe(server: ObservedServer, is_member: bool) -> io::Result<Observat
 async fn ping(requests: Arc<Mutex<Option<OwnedWriteHalf>>>, mut answered: watch::Receiver<u64>) {
     answered.mark_unchanged();
     if let Some(requests) = &mut *requests.lock().await {
-        // Of a connection that has broken, nothing more is heard; the next one begins with an answer.
+        // Of a connection that has broken, nothing more is heard; the next one begins with an
+        // answer.
         let _ = requests.write_all(b"PING\r\n").await;
     }
     let _ = answered.changed().await;
@@ -175,8 +177,8 @@ impl Report {
         }
     }
 
-    /// Reads `1795666126.658793 [0 127.0.0.1:50278] "SET" "key" "value"`; `lua` stands for the address
-    /// where the command is a script's.
+    /// Reads `1795666126.658793 [0 127.0.0.1:50278] "SET" "key" "value"`; `lua` stands for the
+    /// address where the command is a script's.
     fn command(&mut self, line: &str) -> Option<()> {
         let (time, rest) = line.split_once(" [")?;
         let (source, arguments) = rest.split_once("] ")?;

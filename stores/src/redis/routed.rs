@@ -1,9 +1,10 @@
-//! The way to the primary of a topology with Sentinels: a link to one server around the links to all.
+//! The way to the primary of a topology with Sentinels: a link to one server around the links to
+//! all.
 //!
-//! A Sentinel says where the primary is, by its name, which stands for this client's own link to it,
-//! so that what befalls the link befalls the client. Whoever is named must say itself that it is a
-//! master. The answer is good until a call fails, for whatever reason; the next call asks anew. No
-//! command is ever sent twice.
+//! A Sentinel says where the primary is, by its name, which stands for this client's own link to
+//! it, so that what befalls the link befalls the client. Whoever is named must say itself that it
+//! is a master. The answer is good until a call fails, for whatever reason; the next call asks
+//! anew. No command is ever sent twice.
 
 use super::sentinel_timing::MASTER;
 use super::{Layout, Redis, Refusal};
@@ -50,8 +51,8 @@ impl Routed {
         }
     }
 
-    /// The primary that a Sentinel names. One that cannot be reached is passed over if that shows at
-    /// once; if not, another is asked by the next call, so that none takes too long.
+    /// The primary that a Sentinel names. One that cannot be reached is passed over if that shows
+    /// at once; if not, another is asked by the next call, so that none takes too long.
     async fn told(&self) -> Option<usize> {
         let mut ask = Cmd::new();
         ask.arg("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(MASTER);

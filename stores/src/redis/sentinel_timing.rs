@@ -23,8 +23,9 @@ pub struct SentinelTiming {
 
 impl SentinelTiming {
     /// The settings with which a failover fits within a long hold of a lock with this ttl: whatever
-    /// they are, Sentinel asks a replica that it has promoted only once a second whether it is done,
-    /// and so a failover takes a second more than it takes to find out that the primary is down.
+    /// they are, Sentinel asks a replica that it has promoted only once a second whether it is
+    /// done, and so a failover takes a second more than it takes to find out that the primary is
+    /// down.
     pub fn of(ttl: Duration) -> Self {
         let whole = |time: Duration| Duration::from_millis(time.as_millis() as u64);
         Self {
@@ -34,8 +35,8 @@ impl SentinelTiming {
     }
 
     /// The longest time from the last fault until all Sentinels name the same primary, which is up:
-    /// the patience with a primary that one of them has made a replica, while it heard nothing of the
-    /// others; one failover that was begun in vain; and another.
+    /// the patience with a primary that one of them has made a replica, while it heard nothing of
+    /// the others; one failover that was begun in vain; and another.
     pub fn settled(&self) -> Duration {
         let noticed = self.down_after * 2 + Duration::from_secs(1);
         let promoted = self.failover_timeout + Duration::from_secs(2);

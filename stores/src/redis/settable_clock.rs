@@ -4,8 +4,8 @@ use crate::settable_clock::FAKETIME;
 use crate::{Need, SettableClock};
 
 /// The way to set it and to read it. The allocator that Redis comes with asks for the time before
-/// libfaketime is ready to tell it, and both wait for each other; this one does not. A Sentinel knows neither
-/// TIME nor QUIT, but hangs up on nonsense.
+/// libfaketime is ready to tell it, and both wait for each other; this one does not. A Sentinel
+/// knows neither TIME nor QUIT, but hangs up on nonsense.
 pub const SETTABLE_CLOCK: SettableClock = SettableClock {
     libraries: &[Need { what: "libmimalloc.so.2", package: "libmimalloc2.0" }, FAKETIME],
     question: b"INFO server\r\n*nonsense\r\n",

@@ -1,4 +1,5 @@
-//! The parts of a Redis Cluster: which servers hold copies of the same data, and which keys these are.
+//! The parts of a Redis Cluster: which servers hold copies of the same data, and which keys these
+//! are.
 
 use crate::Topology;
 use std::ops::RangeInclusive;

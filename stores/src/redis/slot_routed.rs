@@ -1,10 +1,11 @@
-//! The way to the primary of a key in a Redis Cluster: a link to one server around the links to all.
+//! The way to the primary of a key in a Redis Cluster: a link to one server around the links to
+//! all.
 //!
-//! A member says which server has which slots, by its name, which stands for this client's own link to
-//! it, so that what befalls the link befalls the client. A server that has not the slot of a key names
-//! the one that has (MOVED), and has carried nothing out, so that the command goes there. What it is
-//! told is good until a call fails in any other way; the next call asks anew. No command is ever sent
-//! again that may have been carried out.
+//! A member says which server has which slots, by its name, which stands for this client's own link
+//! to it, so that what befalls the link befalls the client. A server that has not the slot of a key
+//! names the one that has (MOVED), and has carried nothing out, so that the command goes there.
+//! What it is told is good until a call fails in any other way; the next call asks anew. No command
+//! is ever sent again that may have been carried out.
 
 use super::shards::slot;
 use super::{Redis, Refusal, Shards};
@@ -65,8 +66,8 @@ impl SlotRouted {
         self.primary(shard).ok_or_else(why)
     }
 
-    /// Asks for the primaries. A server that cannot be reached is passed over if that shows at once; if
-    /// not, another is asked by the next call, so that none takes too long.
+    /// Asks for the primaries. A server that cannot be reached is passed over if that shows at
+    /// once; if not, another is asked by the next call, so that none takes too long.
     async fn learn(&self) {
         let mut ask = Cmd::new();
         ask.arg("CLUSTER").arg("SLOTS");

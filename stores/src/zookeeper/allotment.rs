@@ -1,5 +1,5 @@
-//! The allotment of a run on a ZooKeeper that others use, too: all below a node, as clients know it by
-//! the name chroot.
+//! The allotment of a run on a ZooKeeper that others use, too: all below a node, as clients know it
+//! by the name chroot.
 
 use super::{Refusal, Reply, Request, Signal, ZooKeeper};
 use crate::allotment::Allotment;

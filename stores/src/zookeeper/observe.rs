@@ -1,8 +1,8 @@
 //! The observer of a real ensemble's members. Their transaction logs have the changes, and the
 //! connections of clients tell who made them.
 //!
-//! A log is a number of files `version-2/log.<first zxid>`, each with a head of 16 bytes and a tail of
-//! zeros that are not written yet (`org.apache.zookeeper.server.persistence.FileTxnLog`).
+//! A log is a number of files `version-2/log.<first zxid>`, each with a head of 16 bytes and a tail
+//! of zeros that are not written yet (`org.apache.zookeeper.server.persistence.FileTxnLog`).
 
 use crate::common_log::LoggedTransaction;
 use crate::model::{By, Name, Noted, What};
@@ -97,8 +97,8 @@ impl MemberReader {
     }
 }
 
-/// The shell command that prints the name of each file and its next chunk, after so many bytes that were
-/// read.
+/// The shell command that prints the name of each file and its next chunk, after so many bytes that
+/// were read.
 fn command(read: &BTreeMap<String, usize>) -> String {
     let known = read.iter().map(|(file, read)| format!("{file}) at={};; ", read + 1));
     let known = known.collect::<String>();

@@ -11,8 +11,8 @@ use zookeeper_client::Error;
 
 /// The outcome of a request that ended with this error.
 ///
-/// `SessionExpired` is no refusal here: requests that were on their way when the session expired get
-/// the same error as those that were never sent.
+/// `SessionExpired` is no refusal here: requests that were on their way when the session expired
+/// get the same error as those that were never sent.
 pub fn outcome(error: &Error) -> CallError<Refusal> {
     match error {
         Error::NodeExists => CallError::Refused(Refusal::NodeExists),

@@ -23,9 +23,9 @@ impl Protocol for ZooKeeper {
 
 /// A message that nobody asked for: from the ensemble, or from the client library about it.
 ///
-/// Requests of one session are executed in the order in which they were called, and a future that is
-/// dropped does not withdraw its request. While disconnected, requests wait for the connection to
-/// come back; those that were on their way end as `CallError::Unknown`.
+/// Requests of one session are executed in the order in which they were called, and a future that
+/// is dropped does not withdraw its request. While disconnected, requests wait for the connection
+/// to come back; those that were on their way end as `CallError::Unknown`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// The session is in this state now; if it is the one before, it was in another meanwhile.

@@ -22,8 +22,8 @@ const SYNC_LIMIT: u32 = 2;
 pub struct Timing {
     /// `tickTime`: the unit of the others. Sessions live between 2 and 20 of them.
     pub tick: Duration,
-    /// `initLimit`: the number of ticks within which a follower must join its leader. (The settings of
-    /// a run have that of their tick.)
+    /// `initLimit`: the number of ticks within which a follower must join its leader. (The settings
+    /// of a run have that of their tick.)
     pub init_limit: u32,
     /// `syncLimit`: the number of ticks of silence that end a connection between servers.
     pub sync_limit: u32,

@@ -1,10 +1,10 @@
-//! ZooKeeper's protocol on the wire, as far as a link proxy has to know it: frames of a length and a
-//! body, which begins with a number. Requests and their replies are numbered from 1; pings, watches
-//! that fired and the opening of a session have other numbers, none of them positive
+//! ZooKeeper's protocol on the wire, as far as a link proxy has to know it: frames of a length and
+//! a body, which begins with a number. Requests and their replies are numbered from 1; pings,
+//! watches that fired and the opening of a session have other numbers, none of them positive
 //! (`org.apache.zookeeper.ClientCnxn`).
 
-/// Returns true if there is a request or a reply among the frames of these bytes, which begin with a
-/// frame.
+/// Returns true if there is a request or a reply among the frames of these bytes, which begin with
+/// a frame.
 pub fn carries_call(mut bytes: &[u8]) -> bool {
     while let Some((length, rest)) = number(bytes) {
         if number(rest).is_some_and(|(number, _)| number > 0) {

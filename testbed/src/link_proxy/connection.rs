@@ -9,8 +9,8 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-/// Serves a client's connection until both sides are closed, or the link is reset, or the client finds out
-/// that the server knows nothing of it any more.
+/// Serves a client's connection until both sides are closed, or the link is reset, or the client
+/// finds out that the server knows nothing of it any more.
 pub async fn serve(shared: &SharedProxy, mut client: TcpStream) {
     let process = shared.process();
     let mut resets = shared.resets.subscribe();
@@ -45,8 +45,8 @@ pub async fn serve(shared: &SharedProxy, mut client: TcpStream) {
     shared.events.closed(port);
 }
 
-/// The connection to the server and the port that it comes from, once the link lets a handshake through; `None` if there can be
-/// none.
+/// The connection to the server and the port that it comes from, once the link lets a handshake
+/// through; `None` if there can be none.
 async fn connect(
     shared: &SharedProxy,
     client: &TcpStream,
@@ -91,8 +91,8 @@ fn has_left(client: &TcpStream) -> bool {
     }
 }
 
-/// Waits until the server has forgotten its connections. Returns true if something is on its way to it: asked
-/// while it still is.
+/// Waits until the server has forgotten its connections. Returns true if something is on its way to
+/// it: asked while it still is.
 async fn forgotten(forgets: &mut watch::Receiver<()>, on_their_way: &SendWindow) -> bool {
     // The sender lives in the link, so this cannot fail.
     let _ = forgets.changed().await;

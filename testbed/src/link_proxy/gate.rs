@@ -1,4 +1,5 @@
-//! One direction of a link: open, or held by one or more faults, and the other faults in force there.
+//! One direction of a link: open, or held by one or more faults, and the other faults in force
+//! there.
 
 use super::jitter::Jitter;
 use super::lock;

@@ -22,8 +22,8 @@ impl Jitter {
 }
 
 impl LinkProxy {
-    /// Makes each chunk take up to so much longer until the returned guard is dropped. Their order is
-    /// kept.
+    /// Makes each chunk take up to so much longer until the returned guard is dropped. Their order
+    /// is kept.
     pub fn jitter(&self, most: Duration) -> Jittering {
         let seed = lock(&self.shared.rng).next();
         let rng = Mutex::new(Rng::new(seed));

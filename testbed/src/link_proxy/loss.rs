@@ -1,6 +1,6 @@
-//! The loss of exactly one call: a request that never arrives, or a reply that never comes back. The
-//! connection breaks with it, for both ends, so that the client learns that something was lost and
-//! not which of the two.
+//! The loss of exactly one call: a request that never arrives, or a reply that never comes back.
+//! The connection breaks with it, for both ends, so that the client learns that something was lost
+//! and not which of the two.
 
 use super::gate::Gate;
 use super::{LinkProxy, SharedProxy};

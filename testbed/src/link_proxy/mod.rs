@@ -75,7 +75,8 @@ pub struct LinkProxy {
 pub struct Entrance(UnboundedSender<TcpStream>);
 
 impl Entrance {
-    /// Serves a connection as if it had come to the link's port. Of a link that is no more it is closed.
+    /// Serves a connection as if it had come to the link's port. Of a link that is no more it is
+    /// closed.
     pub fn take(&self, client: TcpStream) {
         // The connection comes back with the error, and is dropped.
         let _ = self.0.send(client);
@@ -105,8 +106,8 @@ struct SharedProxy {
 }
 
 impl LinkProxy {
-    /// Listens on a free port of the loopback. `carries_call` tells calls from a client library's own
-    /// housekeeping. Needs a runtime around it.
+    /// Listens on a free port of the loopback. `carries_call` tells calls from a client library's
+    /// own housekeeping. Needs a runtime around it.
     ///
     /// # Errors
     /// Fails when there is no port.
@@ -189,9 +190,9 @@ impl LinkProxy {
         connections
     }
 
-    /// Has every connection that was made be unknown to the server, whose machine was gone: it is aborted as
-    /// soon as the client sends something over it, or has done so while nobody was there. A client that only
-    /// listens never hears of it.
+    /// Has every connection that was made be unknown to the server, whose machine was gone: it is
+    /// aborted as soon as the client sends something over it, or has done so while nobody was
+    /// there. A client that only listens never hears of it.
     pub fn forget(&self) {
         self.shared.forgets.send_replace(());
     }

@@ -73,7 +73,8 @@ pub async fn pump(
 ) -> Result<(), Abort> {
     let (read, waiting) = unbounded_channel();
     let (due, leaving) = unbounded_channel();
-    // An abort ends all three at once: the source of a connection that a fault breaks is still open.
+    // An abort ends all three at once: the source of a connection that a fault breaks is still
+    // open.
     tokio::try_join!(
         take_in(source, gate, window, &stages, read).map(Ok),
         let_through(waiting, gate, pace, &stages, due).map(Ok),

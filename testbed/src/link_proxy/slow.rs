@@ -23,7 +23,8 @@ impl Slowness {
     }
 }
 
-/// The time that a message over a link with this delay takes longer, if it takes so many times as long.
+/// The time that a message over a link with this delay takes longer, if it takes so many times as
+/// long.
 pub fn slowed_by(delay: Duration, times: u32) -> Duration {
     (USUAL + delay).saturating_mul(times.saturating_sub(1))
 }

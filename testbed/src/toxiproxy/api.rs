@@ -1,5 +1,6 @@
-//! The talk with a Toxiproxy server, by the crate `toxiproxy_rust`. It blocks, so each question is asked on
-//! a thread where one may; and it takes every answer for a yes, so each change is read back.
+//! The talk with a Toxiproxy server, by the crate `toxiproxy_rust`. It blocks, so each question is
+//! asked on a thread where one may; and it takes every answer for a yes, so each change is read
+//! back.
 
 use super::toxic::{LATENCY, Toxic};
 use crate::broken;

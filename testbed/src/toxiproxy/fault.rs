@@ -1,5 +1,5 @@
-//! Faults of links that Toxiproxy does, and their measured effect: what passed while they were in force,
-//! if a round trip took as long as they make it.
+//! Faults of links that Toxiproxy does, and their measured effect: what passed while they were in
+//! force, if a round trip took as long as they make it.
 
 use super::links::ToxicLink;
 use crate::link_proxy::{LinkProxy, Slowing};

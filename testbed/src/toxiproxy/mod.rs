@@ -1,21 +1,23 @@
-//! Links through a Toxiproxy server that somebody else runs on this machine: each client reaches each
-//! server through a proxy of that server's, behind the link proxy that counts what passes.
+//! Links through a Toxiproxy server that somebody else runs on this machine: each client reaches
+//! each server through a proxy of that server's, behind the link proxy that counts what passes.
 //!
-//! Faults of these links are done by Toxiproxy or not at all (links between servers are cut as ever):
+//! Faults of these links are done by Toxiproxy or not at all (links between servers are cut as
+//! ever):
 //!
 //! * Slow is its `latency`, both ways, in whole milliseconds (rounded up).
-//! * Throttle is its `bandwidth`, both ways, in whole kilobytes a second; any other rate is refused. It
-//!   limits each connection by itself, of which a client has one at a time.
-//! * Reset is `enabled: false` and `true` again: both ends are told, in order (FIN), and what is on its way
-//!   there is lost. Its `reset_peer` would leave connections that are open as they are until the next
-//!   bytes come, and close those in order, too.
-//! * A cut is refused. Its `timeout` discards what TCP would deliver late, and hangs up at the heal.
+//! * Throttle is its `bandwidth`, both ways, in whole kilobytes a second; any other rate is
+//!   refused. It limits each connection by itself, of which a client has one at a time.
+//! * Reset is `enabled: false` and `true` again: both ends are told, in order (FIN), and what is on
+//!   its way there is lost. Its `reset_peer` would leave connections that are open as they are
+//!   until the next bytes come, and close those in order, too.
+//! * A cut is refused. Its `timeout` discards what TCP would deliver late, and hangs up at the
+//!   heal.
 //! * To refuse is refused: `enabled: false` breaks what is open, too, and that is to go on.
 //! * The loss of a call is refused: `limit_data` counts bytes, and knows of no calls.
 //!
-//! Its answers prove nothing, since the client library takes each for a yes. So every change is read back,
-//! and a round trip through each link is timed while a fault is in force: one that is faster than the toxics
-//! allow ends the run.
+//! Its answers prove nothing, since the client library takes each for a yes. So every change is
+//! read back, and a round trip through each link is timed while a fault is in force: one that is
+//! faster than the toxics allow ends the run.
 
 mod fault;
 mod links;

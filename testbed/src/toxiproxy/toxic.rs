@@ -53,8 +53,8 @@ pub fn toxics(delay: Duration, faults: &[LinkFault]) -> Vec<Toxic> {
     latency.into_iter().chain(bandwidth).flat_map(both_ways).collect()
 }
 
-/// The least time that a round trip takes through these toxics, if this many bytes are asked and any at
-/// all are answered.
+/// The least time that a round trip takes through these toxics, if this many bytes are asked and
+/// any at all are answered.
 pub fn least_round_trip(toxics: &[Toxic], asked: usize) -> Duration {
     let sum = |duration: Duration, toxic: &Toxic| match (toxic.kind, toxic.stream) {
         (LATENCY, _) => duration + Duration::from_millis(toxic.amount.into()),

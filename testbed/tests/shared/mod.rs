@@ -20,7 +20,8 @@ const SCRIPT: &str = r#"while read line; do
     echo "{\"id\":${id%%,*},\"type\":\"ok\"}"
 done"#;
 
-/// Sends something to its server, over a connection of its own, and answers once that has come back.
+/// Sends something to its server, over a connection of its own, and answers once that has come
+/// back.
 const ASKING: &str = r#"while read line; do
     id=${line#*\"id\":}
     case $line in *127.0.0.1:*) port=${line#*127.0.0.1:} port=${port%%\"*};; esac
@@ -57,7 +58,8 @@ while read -r line; do
     esac
 done"#;
 
-/// Makes the tests that every backend has, for one with these servers. A new one is a function below and a line here.
+/// Makes the tests that every backend has, for one with these servers. A new one is a function
+/// below and a line here.
 #[macro_export]
 macro_rules! tests_of_a_backend {
     ($servers:ty) => {

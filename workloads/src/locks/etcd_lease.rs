@@ -1,15 +1,16 @@
-//! `etcd-lease`: a key that goes with a lease (beyond the seeds; two of them name Chubby, which nobody
-//! outside can run and whose sessions and sequencers this stands in for).
+//! `etcd-lease`: a key that goes with a lease (beyond the seeds; two of them name Chubby, which
+//! nobody outside can run and whose sessions and sequencers this stands in for).
 //!
-//! A transaction creates the key unless it is there. A keep-alive every third of a ttl has the lease live
-//! for its whole time anew, also while its client waits; a client that has had no answer for a ttl reports
-//! its grant as lost. Whoever waits watches the key: all are woken at once (a herd). The revision at which
-//! the key was created is the fencing token, which the resource has to check, since a client that is paused
-//! sends no keep-alives and believes on (H44).
+//! A transaction creates the key unless it is there. A keep-alive every third of a ttl has the
+//! lease live for its whole time anew, also while its client waits; a client that has had no answer
+//! for a ttl reports its grant as lost. Whoever waits watches the key: all are woken at once (a
+//! herd). The revision at which the key was created is the fencing token, which the resource has to
+//! check, since a client that is paused sends no keep-alives and believes on (H44).
 //!
-//! The lease is its acquire's own, so that a key with this lease is this acquire's, whatever became of the
-//! reply to its creation; and an acquire that gives up revokes it: then no creation comes late, unless the
-//! lease does, too, and both run out. So an acquire whose lease may still be made ends in doubt.
+//! The lease is its acquire's own, so that a key with this lease is this acquire's, whatever became
+//! of the reply to its creation; and an acquire that gives up revokes it: then no creation comes
+//! late, unless the lease does, too, and both run out. So an acquire whose lease may still be made
+//! ends in doubt.
 
 use base::{
     AcquireError, CallError, Cause, Grant, LocalFuture, Lock, Mode, Mono, Pace, Promises, Recipe,
@@ -68,8 +69,8 @@ struct LeaseNode {
     client: Client,
     key: String,
     lease: LeaseId,
-    /// True once a call that makes the lease has not been answered: it may be made late, when it was
-    /// revoked already, and then the key with it.
+    /// True once a call that makes the lease has not been answered: it may be made late, when it
+    /// was revoked already, and then the key with it.
     in_doubt: Rc<Cell<bool>>,
 }
 
@@ -79,8 +80,9 @@ struct LeaseLock {
     ttl: i64,
     /// The revision at which the key was created that is the grant.
     revision: Revision,
-    /// Keeps the lease of the grant alive, and ends when it may be over. It is kept here and not made for
-    /// each call of `lost`, because a keep-alive goes on while its client does something else.
+    /// Keeps the lease of the grant alive, and ends when it may be over. It is kept here and not
+    /// made for each call of `lost`, because a keep-alive goes on while its client does something
+    /// else.
     keeper: RefCell<Keeper>,
 }
 
@@ -149,7 +151,8 @@ impl LeaseNode {
         }
     }
 
-    /// Waits until the key is deleted, at or after a revision, or until that cannot be known any more.
+    /// Waits until the key is deleted, at or after a revision, or until that cannot be known any
+    /// more.
     async fn wait_for_deletion(&self, from: Revision) {
         match self.client.watch(&self.key, from).await {
             Ok(watch) => {
@@ -184,8 +187,8 @@ impl LeaseNode {
         }
     }
 
-    /// Keeps the lease alive once, however often its call fails. Returns the time at which it was asked to;
-    /// `None` if it is over.
+    /// Keeps the lease alive once, however often its call fails. Returns the time at which it was
+    /// asked to; `None` if it is over.
     async fn keep_once(&self) -> Option<Mono> {
         loop {
             let asked = self.now();
@@ -224,7 +227,8 @@ impl LeaseLock {
         }
     }
 
-    /// Finds out what an unanswered deletion did: nobody else deletes the key while its lease lives.
+    /// Finds out what an unanswered deletion did: nobody else deletes the key while its lease
+    /// lives.
     async fn find_out(&self) -> Result<Removed, ReleaseError> {
         match self.node.keep_once().await {
             Some(_) => Ok(Removed::Own),

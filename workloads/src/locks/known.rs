@@ -125,8 +125,8 @@ pub const PROMOTED: Breaks = breaks(
     "H10: a replica was promoted that had not got the lock",
 );
 
-/// Leaves, of two reasons for which servers forget, the one that is true of these: another takes the
-/// place of a primary that fails, or none does.
+/// Leaves, of two reasons for which servers forget, the one that is true of these: another takes
+/// the place of a primary that fails, or none does.
 pub fn on_servers(known: &mut Vec<Known>, fail_over: bool) {
     let other = if fail_over { WIPED.why } else { PROMOTED.why };
     known.retain(|known| known.why != other);

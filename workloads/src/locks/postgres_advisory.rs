@@ -1,10 +1,10 @@
 //! `postgres-advisory`: `pg_advisory_lock` takes the lock, `pg_advisory_unlock` frees it.
 //!
-//! The lock belongs to the session, and the session is the connection: the server frees the lock when
-//! its backend reads the end of it. It knows no time: a holder that is paused, or cut off, keeps it as
-//! long as the connection stands. A connection that is lost while its holder cannot hear of it is the
-//! hazard (H44): the server's restart, or a reset, frees the lock, and the holder believes on. Only a
-//! fencing token would help, and an advisory lock has none.
+//! The lock belongs to the session, and the session is the connection: the server frees the lock
+//! when its backend reads the end of it. It knows no time: a holder that is paused, or cut off,
+//! keeps it as long as the connection stands. A connection that is lost while its holder cannot
+//! hear of it is the hazard (H44): the server's restart, or a reset, frees the lock, and the holder
+//! believes on. Only a fencing token would help, and an advisory lock has none.
 //!
 //! The holder obeys: it stops when its connection is over, or gives no sign of life.
 

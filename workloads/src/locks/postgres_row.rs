@@ -1,10 +1,10 @@
 //! `postgres-row`: `SELECT … FOR UPDATE` takes a row, the end of the transaction frees it.
 //!
-//! `idle_in_transaction_session_timeout` keeps a holder that is gone, or cut off, from keeping the row:
-//! the server ends a session that says nothing for a ttl. A living holder says something now and then,
-//! and one that hears nothing stops in time. So a pause past the ttl is enough for what an advisory
-//! lock suffers only when a connection is lost (H44): the server ends the session, another gets the
-//! row, and the holder believes on.
+//! `idle_in_transaction_session_timeout` keeps a holder that is gone, or cut off, from keeping the
+//! row: the server ends a session that says nothing for a ttl. A living holder says something now
+//! and then, and one that hears nothing stops in time. So a pause past the ttl is enough for what
+//! an advisory lock suffers only when a connection is lost (H44): the server ends the session,
+//! another gets the row, and the holder believes on.
 
 use base::{AcquireError, Cause, Grant, Lock, Mode, Pace, Promises, Recipe, ReleaseError, Removed};
 use std::time::Duration;
@@ -62,8 +62,8 @@ impl RowLock {
             // Nothing tells whether the server let it wait.
             self.client.wakeups().notify();
         }
-        // The answer may have been on its way for so long that the server is about to end the session,
-        // or has.
+        // The answer may have been on its way for so long that the server is about to end the
+        // session, or has.
         within(&self.client, self.ttl / 4, session.execute(Statement::Ping)).await?;
         Ok(found)
     }

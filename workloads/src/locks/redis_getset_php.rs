@@ -3,9 +3,9 @@
 //! Like `redis-getset`, with three differences:
 //!
 //! * `recover()` compares the old times that `GET` and `GETSET` returned, not the old time and now.
-//! * The expiry of the owner is a *static* field, set by every try (line 94) and read by the release (line
-//!   122): in a process with two workers, the try of one lets the other free a lock that has run out and
-//!   is somebody else's (H40).
+//! * The expiry of the owner is a *static* field, set by every try (line 94) and read by the
+//!   release (line 122): in a process with two workers, the try of one lets the other free a lock
+//!   that has run out and is somebody else's (H40).
 //! * A waiter sleeps for exactly 100 ms (line 65).
 
 use base::{
@@ -73,8 +73,8 @@ fn open(link: Rc<dyn Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
 
 struct GetSetPhp {
     node: RedisNode,
-    /// The static field `$expire`: the last time that any worker of the process has written, or tried
-    /// to, in seconds.
+    /// The static field `$expire`: the last time that any worker of the process has written, or
+    /// tried to, in seconds.
     expire: Rc<Cell<u64>>,
 }
 
@@ -99,8 +99,8 @@ impl GetSetPhp {
         Ok(granted.then_some(Grant { expires, recovered, ..Grant::default() }))
     }
 
-    /// Stands for the method `recover`. A key that is gone is `false` to PHP, which is less than any
-    /// time, and equal to itself.
+    /// Stands for the method `recover`. A key that is gone is `false` to PHP, which is less than
+    /// any time, and equal to itself.
     async fn recover(&self) -> CallResult<bool> {
         let mut get = command("GET");
         get.arg(&self.node.key);

@@ -2,9 +2,9 @@
 //! mistake.
 //!
 //! `ACQUIRE_SUCCESS` is `"ok"` (line 47), and the server says `OK` (line 61 compares them with
-//! `equals`): `acquireLock` sets the key in its caller's name and answers false. Nobody ever gets in,
-//! and the key stands until its ttl, when the next caller sets it in vain (H36). The class does not
-//! try again by itself; its script that frees is right, and is never reached.
+//! `equals`): `acquireLock` sets the key in its caller's name and answers false. Nobody ever gets
+//! in, and the key stands until its ttl, when the next caller sets it in vain (H36). The class does
+//! not try again by itself; its script that frees is right, and is never reached.
 
 use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Recipe, ReleaseError, Removed};
 use std::rc::Rc;

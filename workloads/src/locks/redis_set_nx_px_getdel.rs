@@ -1,5 +1,5 @@
-//! `redis-set-nx-px-getdel`: the reference lock, freed with two commands: `GET`, a comparison in the
-//! client, `DEL` (seed 002, the prose).
+//! `redis-set-nx-px-getdel`: the reference lock, freed with two commands: `GET`, a comparison in
+//! the client, `DEL` (seed 002, the prose).
 //!
 //! Between the two commands the lock can run out and become another's, whom the `DEL` then frees
 //! (H5). One script that does both closes the gap.

@@ -1,5 +1,5 @@
-//! `redis-set-nx-px-lua-as-printed`: the reference lock with the release script that seed 002 prints
-//! (line 177), to the letter.
+//! `redis-set-nx-px-lua-as-printed`: the reference lock with the release script that seed 002
+//! prints (line 177), to the letter.
 //!
 //! In `redis.call('get',KEYS[1] == ARGV[1])` the comparison stands inside of the call's
 //! parenthesis, and `reutrn` is no word of Lua: the server does not compile the script, every

@@ -1,9 +1,10 @@
-//! `redis-set-nx-px-renew`: the reference lock with a watchdog that renews it, which seed 000 asks for in
-//! section 4.3.
+//! `redis-set-nx-px-renew`: the reference lock with a watchdog that renews it, which seed 000 asks
+//! for in section 4.3.
 //!
-//! Every third of a ttl a script sets the key's time to live anew if its value is still the owner's. A
-//! watchdog that has not had an answer for a ttl, or finds another's value, reports the grant as lost. So
-//! the work may take longer than the ttl (H8); a client that is paused has a watchdog that is paused (H7).
+//! Every third of a ttl a script sets the key's time to live anew if its value is still the
+//! owner's. A watchdog that has not had an answer for a ttl, or finds another's value, reports the
+//! grant as lost. So the work may take longer than the ttl (H8); a client that is paused has a
+//! watchdog that is paused (H7).
 
 use base::{
     AcquireError, Cause, Grant, Link, LocalFuture, Lock, Mode, Mono, Recipe, ReleaseError, Removed,
@@ -48,8 +49,9 @@ struct Renewed {
     node: Rc<RedisNode>,
     /// The value of the last try, which is the owner's.
     value: String,
-    /// The watchdog of the grant, which ends when the grant may be gone. It is kept here and not made
-    /// for each call of `lost`, because a renewal goes on while its client does something else.
+    /// The watchdog of the grant, which ends when the grant may be gone. It is kept here and not
+    /// made for each call of `lost`, because a renewal goes on while its client does something
+    /// else.
     watchdog: RefCell<LocalFuture<'static, String>>,
 }
 
@@ -93,8 +95,8 @@ async fn watch(node: Rc<RedisNode>, value: String, mut asked: Mono) -> String {
     }
 }
 
-/// Renews the lock once, however often its call fails. Returns the time at which it was asked to; `None`
-/// if the lock is not this client's any more.
+/// Renews the lock once, however often its call fails. Returns the time at which it was asked to;
+/// `None` if the lock is not this client's any more.
 async fn renew(node: &RedisNode, value: &str) -> Option<Mono> {
     loop {
         let asked = node.link.world().monotonic();
@@ -106,8 +108,8 @@ async fn renew(node: &RedisNode, value: &str) -> Option<Mono> {
     }
 }
 
-/// Sets the time to live of the key anew if its value is this one. Returns the number of keys that it was
-/// set of.
+/// Sets the time to live of the key anew if its value is this one. Returns the number of keys that
+/// it was set of.
 async fn compare_and_renew(node: &RedisNode, value: &str) -> CallResult<u64> {
     let mut eval = command("EVAL");
     eval.arg(COMPARE_AND_RENEW).arg(1).arg(&node.key).arg(value).arg(node.ttl_millis());

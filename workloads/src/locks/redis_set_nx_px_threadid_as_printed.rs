@@ -1,11 +1,11 @@
-//! `redis-set-nx-px-threadid-as-printed`: the code that seed 002 prints against a `DEL` of another's
-//! lock (lines 154 to 161), with its mistakes.
+//! `redis-set-nx-px-threadid-as-printed`: the code that seed 002 prints against a `DEL` of
+//! another's lock (lines 154 to 161), with its mistakes.
 //!
-//! * The value is `Thread.currentThread().getId()` (line 154). That is unique within a process only:
-//!   the first thread of every process is thread 1, and frees the lock of every other.
-//! * `set(key,threadID,NX,PX,30)` (line 155): `PX` counts milliseconds. The lock lives for 30 ms, and
-//!   not for the 30 s of line 149, so that a hold of common length outlives it, without any fault
-//!   (H8, H37).
+//! * The value is `Thread.currentThread().getId()` (line 154). That is unique within a process
+//!   only: the first thread of every process is thread 1, and frees the lock of every other.
+//! * `set(key,threadID,NX,PX,30)` (line 155): `PX` counts milliseconds. The lock lives for 30 ms,
+//!   and not for the 30 s of line 149, so that a hold of common length outlives it, without any
+//!   fault (H8, H37).
 //! * It is freed with `GET`, a comparison and `DEL` (lines 159 to 161): two commands (H5).
 
 use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Recipe, ReleaseError, Removed};

@@ -2,9 +2,9 @@
 //! lines 102 to 112).
 //!
 //! A holder that dies keeps the lock for ever (H1); so does a client that gets no reply to its
-//! `SETNX` and gives up, and one whose `DEL` never arrives: all write the same 1, so that nobody can
-//! tell whose it is. A `DEL` that was held up frees whoever holds the lock by then. The seed itself
-//! names the deadlock, in lines 114 to 116.
+//! `SETNX` and gives up, and one whose `DEL` never arrives: all write the same 1, so that nobody
+//! can tell whose it is. A `DEL` that was held up frees whoever holds the lock by then. The seed
+//! itself names the deadlock, in lines 114 to 116.
 
 use base::{AcquireError, Cause, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-//! `redlock`: the reference lock on a majority of five independent Redis servers (seed 000; Salvatore
-//! Sanfilippo, "Distributed Locks with Redis", redis.io).
+//! `redlock`: the reference lock on a majority of five independent Redis servers (seed 000;
+//! Salvatore Sanfilippo, "Distributed Locks with Redis", redis.io).
 //!
 //! The client asks all servers at once, each for a small part of the ttl at most. It holds the lock
 //! if a majority granted it and time is left: the ttl, less what the asking took, less an allowance

@@ -1,13 +1,13 @@
 //! `zk-exclusive-as-printed`: the Java class `ZooKeeperSession` of seed 000 (lines 98 to 199), with
 //! its mistakes.
 //!
-//! * Any exception counts as "held by somebody else" (lines 131 and 139), the one of a creation whose
-//!   reply was lost as well: it waits for its own node as long as its session lives, and the session
-//!   heart-beats (H19).
+//! * Any exception counts as "held by somebody else" (lines 131 and 139), the one of a creation
+//!   whose reply was lost as well: it waits for its own node as long as its session lives, and the
+//!   session heart-beats (H19).
 //! * The session is made once (lines 101 to 120, a singleton). When it has expired, every `create`
 //!   throws, and `while(true)` in line 134 never ends (H42).
-//! * Nobody tells a holder that its session expired: the watcher prints the state (lines 165 to 172),
-//!   and the holder goes on (H24).
+//! * Nobody tells a holder that its session expired: the watcher prints the state (lines 165 to
+//!   172), and the holder goes on (H24).
 //! * It asks again every 20 ms (line 136), for ever: `acquireDistributedLock` knows no timeout.
 
 use base::{AcquireError, Cause, Grant, Lock, Mode, Promises, Recipe, ReleaseError, Removed};

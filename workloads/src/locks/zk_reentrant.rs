@@ -1,9 +1,9 @@
-//! `zk-reentrant`: Curator's InterProcessMutex (seeds 002, 004): `zk-sequential`, and a map of owners
-//! with a count.
+//! `zk-reentrant`: Curator's InterProcessMutex (seeds 002, 004): `zk-sequential`, and a map of
+//! owners with a count.
 //!
-//! The map is per worker here, so it is one entry: how often this worker holds the lock. Its owner is
-//! let in again only while the session has not been disconnected since the grant: the node may be
-//! gone.
+//! The map is per worker here, so it is one entry: how often this worker holds the lock. Its owner
+//! is let in again only while the session has not been disconnected since the grant: the node may
+//! be gone.
 
 use base::{AcquireError, Grant, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
 use std::future::{Future, poll_fn};

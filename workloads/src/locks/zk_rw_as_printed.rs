@@ -1,18 +1,19 @@
-//! `zk-rw-as-printed`: the Java class `ZookeeperLock` of seed 000 (lines 213 to 368), with its mistakes.
+//! `zk-rw-as-printed`: the Java class `ZookeeperLock` of seed 000 (lines 213 to 368), with its
+//! mistakes.
 //!
 //! * Children are sorted by their whole *name* (line 299): `product_read_…` comes before
-//!   `product_write_…` whatever the sequence numbers say, so that a reader walks in while a writer holds
-//!   (H27) and a writer starves (H30).
+//!   `product_write_…` whatever the sequence numbers say, so that a reader walks in while a writer
+//!   holds (H27) and a writer starves (H30).
 //! * Everybody watches the neighbour in that order (line 326), the wrong one.
-//! * The product's number is glued to the sequence number and all products share `/lock` (line 277), so
-//!   that one waits for the other (H31).
+//! * The product's number is glued to the sequence number and all products share `/lock` (line
+//!   277), so that one waits for the other (H31).
 //! * `wait()` after `exists()` misses a notification that comes in between (lines 327 to 336, H28).
-//! * Any exception makes acquire return null (lines 282 to 285), and the caller goes on without the lock
-//!   (line 381, H43). The watcher asks no event what it is (lines 349 to 353), and the Java client tells
-//!   every watcher of its session too: a waiter wakes at *Disconnected*, `getChildren` fails for want of a
-//!   connection, and in it goes. Its node stays behind.
-//! * A node that is gone has the index -1 (line 300): a reader takes that for "nobody before me" (line
-//!   320), and for a writer `get(-2)` throws (line 326).
+//! * Any exception makes acquire return null (lines 282 to 285), and the caller goes on without the
+//!   lock (line 381, H43). The watcher asks no event what it is (lines 349 to 353), and the Java
+//!   client tells every watcher of its session too: a waiter wakes at *Disconnected*, `getChildren`
+//!   fails for want of a connection, and in it goes. Its node stays behind.
+//! * A node that is gone has the index -1 (line 300): a reader takes that for "nobody before me"
+//!   (line 320), and for a writer `get(-2)` throws (line 326).
 
 use base::{
     AcquireError, CallError, Cause, Grant, Lock, Mode, Promises, Recipe, ReleaseError, Removed,

@@ -1,5 +1,5 @@
-//! `zk-rw-neighbour`: the shared lock of seed 000 in the order of its sequence numbers, but with the
-//! watch of its code (lines 325 to 327): everybody who waits watches the neighbour before him.
+//! `zk-rw-neighbour`: the shared lock of seed 000 in the order of its sequence numbers, but with
+//! the watch of its code (lines 325 to 327): everybody who waits watches the neighbour before him.
 //!
 //! A reader enters when there is no writer before it, and sleeps on a neighbour that may be a
 //! reader: readers that queued up behind a writer enter one by one, each when the one before has

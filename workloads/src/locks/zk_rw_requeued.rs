@@ -1,6 +1,6 @@
-//! `zk-rw-requeued`: `zk-rw`, but a writer that becomes a reader takes a new place at the end of the
-//! queue before it gives up its own, as Curator's read/write lock did for eight years (CURATOR-276,
-//! CURATOR-621).
+//! `zk-rw-requeued`: `zk-rw`, but a writer that becomes a reader takes a new place at the end of
+//! the queue before it gives up its own, as Curator's read/write lock did for eight years
+//! (CURATOR-276, CURATOR-621).
 //!
 //! A writer that waits then stands before the reader's node: it is granted the lock while the
 //! reader holds it. A reader's node with the sequence number of the writer's mends it.

@@ -1,4 +1,5 @@
-//! `zk-sequential-fenced`: `zk-sequential`, and the node's czxid as a fencing token (beyond the seeds).
+//! `zk-sequential-fenced`: `zk-sequential`, and the node's czxid as a fencing token (beyond the
+//! seeds).
 //!
 //! ZooKeeper gives every transaction a greater number than the one before, so that whoever comes
 //! later in the queue has a greater czxid. The vault refuses what comes with an older one: the

@@ -47,7 +47,8 @@ pub async fn known<T>(client: &Client, mut call: impl AsyncFnMut() -> Try<T>) ->
     }
 }
 
-/// Waits for a watch or for a change of the session, whichever is first; notes a wake-up for the watch.
+/// Waits for a watch or for a change of the session, whichever is first; notes a wake-up for the
+/// watch.
 pub async fn woken(
     client: &Client,
     fired: impl Future<Output = WatchEvent>,

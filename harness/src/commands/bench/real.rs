@@ -2,9 +2,10 @@
 //! the server can do at all.
 //!
 //! Clients are processes, and each cycle passes the harness, which records it, and the link proxy.
-//! `redis-benchmark` with as many connections, right at the server, is the measure of that: both run
-//! against the same server, one after the other. Other work on the machine slows redis-benchmark more
-//! than the clients, which wait most of the time, and so flatters their ratio: measure it alone.
+//! `redis-benchmark` with as many connections, right at the server, is the measure of that: both
+//! run against the same server, one after the other. Other work on the machine slows
+//! redis-benchmark more than the clients, which wait most of the time, and so flatters their ratio:
+//! measure it alone.
 
 use anyhow::{Context, Result};
 use base::{Backend, F, Kind, Mono, RunSpec, nanos};

@@ -237,8 +237,8 @@ impl SuiteRun<'_> {
         }
     }
 
-    /// Returns the number of schedules of an entry in the simulator: what is rare is not seen in fewer
-    /// than its own.
+    /// Returns the number of schedules of an entry in the simulator: what is rare is not seen in
+    /// fewer than its own.
     fn seeds(&self, entry: &SuiteEntry) -> u64 {
         let least = if entry.rare { entry.seeds } else { 0 };
         self.args.seeds.map_or(entry.seeds, |seeds| seeds.max(least))

@@ -14,8 +14,8 @@ use std::time::Duration;
 /// The number of leases whose life is measured.
 const LIVES: LeaseId = 5;
 
-/// The bounds of the life of a lease of two seconds, in milliseconds: up to the leader's next look at it.
-/// A request and its reply take their time.
+/// The bounds of the life of a lease of two seconds, in milliseconds: up to the leader's next look
+/// at it. A request and its reply take their time.
 const LIFE_MS: [u64; 2] = [1_950, 2_900];
 
 /// The longest time for which a watch that has to fire may take.

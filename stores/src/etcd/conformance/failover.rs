@@ -1,5 +1,5 @@
-//! The death of a real leader, as clients see it: how long writes come to nothing, and what becomes of a
-//! lease. Models are asked the same.
+//! The death of a real leader, as clients see it: how long writes come to nothing, and what becomes
+//! of a lease. Models are asked the same.
 
 use super::arm::was_there;
 use super::leader::{LEASE_OVER, PATIENCE, TTL, WRITABLE};

@@ -1,5 +1,5 @@
-//! The death of a model's leader, as clients see it: the same questions that real members are asked, and
-//! the same figures.
+//! The death of a model's leader, as clients see it: the same questions that real members are
+//! asked, and the same figures.
 
 use crate::conformance::{TimeRange, Times};
 use crate::etcd::{Etcd, Reply, Request};
@@ -20,8 +20,8 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// The time in which a leader dies: several heartbeats, at any moment between two.
 const MOMENTS_MS: u64 = 500;
 
-/// The times from the death of the leader: until a write was answered elsewhere, and until a lease of
-/// two seconds was over that was made just before, and nobody kept alive.
+/// The times from the death of the leader: until a write was answered elsewhere, and until a lease
+/// of two seconds was over that was made just before, and nobody kept alive.
 pub const WRITABLE: &str = "writable";
 pub const LEASE_OVER: &str = "a lease of 2 s over";
 
@@ -62,7 +62,8 @@ fn has_key(cluster: &mut ModelNetwork<Etcd>, member: u32) -> bool {
 mod tests {
     use super::*;
 
-    /// The times in milliseconds that real members took, etcd 3.4.23 with an election time-out of 500 ms.
+    /// The times in milliseconds that real members took, etcd 3.4.23 with an election time-out of
+    /// 500 ms.
     const REAL_MS: [(u64, u64); 3] = [(622, 3_190), (779, 3_280), (477, 3_310)];
 
     const SLACK: Duration = Duration::from_millis(300);
@@ -84,10 +85,12 @@ mod tests {
             (ms().min().unwrap_or(0), ms().max().unwrap_or(0))
         };
         let range = leader_deaths(0..300);
-        // The last entry came just before, a lost request is missed for 150 ms, and votes may be split.
+        // The last entry came just before, a lost request is missed for 150 ms, and votes may be
+        // split.
         let (least, most) = bounds(WRITABLE);
         assert!((450..700).contains(&least) && (1_000..2_500).contains(&most), "{range}");
-        // From the election on, its time anew and an election time-out, up to the leader's next look.
+        // From the election on, its time anew and an election time-out, up to the leader's next
+        // look.
         let (least, most) = bounds(LEASE_OVER);
         assert!((2_900..3_500).contains(&least) && most < 5_000, "{range}");
         for real in REAL_MS.map(times) {

@@ -46,8 +46,8 @@ impl KeyStore {
         }
     }
 
-    /// Applies a request, and notes what it changes. Those that only a leader or one member can answer
-    /// change nothing here.
+    /// Applies a request, and notes what it changes. Those that only a leader or one member can
+    /// answer change nothing here.
     pub fn apply(
         &mut self,
         request: &Request,

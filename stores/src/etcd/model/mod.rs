@@ -17,8 +17,8 @@ pub use watches::KeyWatches;
 
 use crate::etcd::{Packet, Reply, Request};
 
-/// Returns true if a packet between a client and a member carries a call of the lock, or the answer to one:
-/// leases are kept alive, and watches kept, by the client library.
+/// Returns true if a packet between a client and a member carries a call of the lock, or the answer
+/// to one: leases are kept alive, and watches kept, by the client library.
 fn is_call(packet: &Packet) -> bool {
     match packet {
         Packet::Request { request, .. } => !matches!(

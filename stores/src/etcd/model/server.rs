@@ -1,13 +1,13 @@
 //! A member of an etcd cluster. It speaks a compact form of Raft, as etcd 3.4 does: heartbeats and
-//! elections counted in ticks, no vote against a leader that was just heard of, and a leader that steps
-//! down when it hears of no majority (`CheckQuorum`, without `PreVote`).
+//! elections counted in ticks, no vote against a leader that was just heard of, and a leader that
+//! steps down when it hears of no majority (`CheckQuorum`, without `PreVote`).
 //!
-//! Three things are shorter than in etcd. A read goes through the log as a write does, where etcd asks a
-//! majority for the leader's index; its client sees the same. A member that has lost its data joins as soon
-//! as a leader has sent it the log, and votes for nobody before, where somebody has to remove it and add it
-//! anew. And a leader that was paused for longer than its leases lived gives them up by its own old term,
-//! which comes to nothing: etcd can hand that on to the new leader (etcd-io/etcd#15247), which did not
-//! happen in ten real pauses.
+//! Three things are shorter than in etcd. A read goes through the log as a write does, where etcd
+//! asks a majority for the leader's index; its client sees the same. A member that has lost its
+//! data joins as soon as a leader has sent it the log, and votes for nobody before, where somebody
+//! has to remove it and add it anew. And a leader that was paused for longer than its leases lived
+//! gives them up by its own old term, which comes to nothing: etcd can hand that on to the new
+//! leader (etcd-io/etcd#15247), which did not happen in ten real pauses.
 
 mod clients;
 mod election;
@@ -56,7 +56,8 @@ pub struct Server {
     journal: Vec<Noted>,
 }
 
-/// The part of a member that survives a crash, if the data do. It answers for nothing that is not there.
+/// The part of a member that survives a crash, if the data do. It answers for nothing that is not
+/// there.
 #[derive(Debug)]
 struct MemberDisk {
     term: u64,
@@ -179,8 +180,8 @@ impl Server {
         }
     }
 
-    /// Appends a command if it leads, hands it on to its leader, or waits for one. Of one that came from
-    /// another member (`from`) nobody waits for a leader.
+    /// Appends a command if it leads, hands it on to its leader, or waits for one. Of one that came
+    /// from another member (`from`) nobody waits for a leader.
     fn propose(&mut self, command: LogCommand, from: Option<u32>, out: &mut Outgoing) {
         match self.leader() {
             Some(leader) if leader == self.me => self.append(command, out),

@@ -123,8 +123,8 @@ fn whoever_comes_back_has_what_was_answered_with_its_data_and_without() {
     }
 }
 
-/// Members die, are cut off and paused at random; whatever was answered still holds in the end, and all
-/// members have the same.
+/// Members die, are cut off and paused at random; whatever was answered still holds in the end, and
+/// all members have the same.
 #[test]
 fn nothing_that_was_answered_is_lost_whatever_befalls_a_minority() {
     for seed in 0..60 {

@@ -1,4 +1,5 @@
-//! Requests and answers in the JSON of the gateway: keys are in base64, and numbers of 64 bits are texts.
+//! Requests and answers in the JSON of the gateway: keys are in base64, and numbers of 64 bits are
+//! texts.
 
 use crate::etcd::outcome::outcome;
 use crate::etcd::{Etcd, KeyValue, Refusal, Reply, Request};
@@ -49,7 +50,8 @@ pub fn written(request: &Request) -> (&'static str, String) {
     (path, body.to_string())
 }
 
-/// A transaction that does something if a key was created at this revision, and else something other.
+/// A transaction that does something if a key was created at this revision, and else something
+/// other.
 fn transaction(key: &str, created: i64, then: &Value, otherwise: &Value) -> Value {
     let compare = json!({
         "key": bytes(key), "target": "CREATE", "result": "EQUAL", "create_revision": text(created),

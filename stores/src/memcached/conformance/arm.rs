@@ -15,8 +15,8 @@ use tokio::net::TcpStream;
 /// The number of values whose life is measured.
 const LIVES: u32 = 5;
 
-/// The bounds of a life with `exptime` 2, in milliseconds: one to two seconds. A request and its reply
-/// take their time.
+/// The bounds of a life with `exptime` 2, in milliseconds: one to two seconds. A request and its
+/// reply take their time.
 const LIFE_MS: [u64; 2] = [950, 2_200];
 
 /// The number of sequences of which one is put under pressure, besides.
@@ -78,8 +78,8 @@ impl BesideModel {
         Ok(())
     }
 
-    /// Takes a sequence under pressure, and compares the number of evictions once the memory is full
-    /// for the first time.
+    /// Takes a sequence under pressure, and compares the number of evictions once the memory is
+    /// full for the first time.
     async fn press(
         &mut self,
         address: &str,

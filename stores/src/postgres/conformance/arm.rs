@@ -182,7 +182,8 @@ impl SessionView {
         Ok(Self(client))
     }
 
-    /// Waits until the sessions, and those that wait for a lock, are so many. Returns how many they are.
+    /// Waits until the sessions, and those that wait for a lock, are so many. Returns how many they
+    /// are.
     async fn settle(&self, expected: (usize, usize)) -> Result<(usize, usize), String> {
         let until = Instant::now() + LIMIT;
         loop {
@@ -226,8 +227,8 @@ fn lock(session: &Session) -> impl Future<Output = Timed<Reply>> {
     session.execute(Statement::LockRow { name: NAME.into(), wait: true })
 }
 
-/// Measures after how many milliseconds a session is refused that waits for a row for 0.7 s at most:
-/// the first that waits, or the second until the row is handed on after some time.
+/// Measures after how many milliseconds a session is refused that waits for a row for 0.7 s at
+/// most: the first that waits, or the second until the row is handed on after some time.
 async fn refused_after(client: &Client, handed_on: Duration) -> Timed<u64> {
     let lock_timeout = Duration::from_millis(700);
     let last = SessionSettings { lock_timeout, ..SessionSettings::default() };
@@ -253,8 +254,8 @@ async fn refused_after(client: &Client, handed_on: Duration) -> Timed<u64> {
     }
 }
 
-/// Measures after how many milliseconds a session ends that says nothing in a transaction, though it has
-/// waited for a row for longer.
+/// Measures after how many milliseconds a session ends that says nothing in a transaction, though
+/// it has waited for a row for longer.
 async fn ended_after(client: &Client) -> Timed<u64> {
     let idle_in_transaction = Duration::from_millis(600);
     let settings = SessionSettings { idle_in_transaction, ..SessionSettings::default() };

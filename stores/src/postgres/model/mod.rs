@@ -1,15 +1,17 @@
 //! A PostgreSQL server as a pure state machine, after PostgreSQL 15.
 //!
-//! A session ends when its backend reads the end of the connection. An idle backend reads at once; one
-//! that waits for a lock reads nothing (`client_connection_check_interval` is off), so that a client
-//! that is gone stays in the queue: it is given the lock in its turn, and only then its backend finds
-//! out. A connection that is merely cut ends nothing: TCP asks a peer for an answer after two hours
-//! (`tcp_keepalives_idle`), and nothing here takes as long. Only a session that says nothing within a
-//! transaction for longer than `idle_in_transaction_session_timeout` is ended by the server.
+//! A session ends when its backend reads the end of the connection. An idle backend reads at once;
+//! one that waits for a lock reads nothing (`client_connection_check_interval` is off), so that a
+//! client that is gone stays in the queue: it is given the lock in its turn, and only then its
+//! backend finds out. A connection that is merely cut ends nothing: TCP asks a peer for an answer
+//! after two hours (`tcp_keepalives_idle`), and nothing here takes as long. Only a session that
+//! says nothing within a transaction for longer than `idle_in_transaction_session_timeout` is ended
+//! by the server.
 //!
 //! Locks are served in the order in which sessions came to wait. `lock_timeout` counts each wait by
-//! itself: whoever comes to be the first that waits for a row waits for another thing from then on (for
-//! the transaction of its owner, and no longer for the first of the queue), and has the whole time anew.
+//! itself: whoever comes to be the first that waits for a row waits for another thing from then on
+//! (for the transaction of its owner, and no longer for the first of the queue), and has the whole
+//! time anew.
 //!
 //! An error undoes its transaction at once: the rows are free before the client has ended it.
 //!
@@ -78,8 +80,8 @@ impl Server {
         self.backends.get(&connection).is_some_and(|backend| backend.transaction.is_some())
     }
 
-    /// Returns true unless a statement would have a session wait for what comes before something that
-    /// it has: if nobody does that, nobody waits in a circle.
+    /// Returns true unless a statement would have a session wait for what comes before something
+    /// that it has: if nobody does that, nobody waits in a circle.
     #[cfg(any(test, feature = "real"))]
     pub(super) fn keeps_order(&self, connection: u64, statement: &Statement) -> bool {
         let wanted = match statement {

@@ -1,6 +1,6 @@
-//! Failovers of a Redis Cluster, as clients see them: the same questions to real members and to models,
-//! one primary killed after the other. What a real one answers must be what the models answer, and take
-//! as long.
+//! Failovers of a Redis Cluster, as clients see them: the same questions to real members and to
+//! models, one primary killed after the other. What a real one answers must be what the models
+//! answer, and take as long.
 
 use crate::conformance::{Killing, TimeRange, Times};
 use crate::model_network::ModelNetwork;
@@ -27,8 +27,8 @@ const KEYS: [&str; 3] = ["b", "k", "foo"];
 /// The refusal of all keys while a primary has failed that nobody has replaced.
 const DOWN: &str = "(error) CLUSTERDOWN The cluster is down";
 
-/// The times that begin when the old primary serves again. A start keeps a machine busy, which no model
-/// has, so that such a time may be longer by more.
+/// The times that begin when the old primary serves again. A start keeps a machine busy, which no
+/// model has, so that such a time may be longer by more.
 const LED_ON: &str = "led on by the old primary";
 const FOLLOWED: &str = "followed by the old primary";
 const BUSIER: u32 = 3;
@@ -139,8 +139,9 @@ fn primary(subject: &mut dyn ClusterSubject, shard: usize) -> io::Result<usize> 
     Err(io::Error::other(format!("shard {shard} has no primary")))
 }
 
-/// Kills the primary of a shard, asks what follows, and starts it again. In every other round its machine
-/// is gone, so that nobody hears that it dies, and what it has acknowledged at last has reached nobody.
+/// Kills the primary of a shard, asks what follows, and starts it again. In every other round its
+/// machine is gone, so that nobody hears that it dies, and what it has acknowledged at last has
+/// reached nobody.
 ///
 /// # Errors
 /// Fails when a member does not answer, or all does not come to its end in time.
@@ -292,8 +293,9 @@ impl ClusterRange {
         self.times[usize::from(is_silent(round))].extend(figures.times);
     }
 
-    /// The differences of a failover from all that the models did, in words: another answer, or a time that
-    /// is shorter or longer than all of theirs by more than this, or three times this after a start.
+    /// The differences of a failover from all that the models did, in words: another answer, or a
+    /// time that is shorter or longer than all of theirs by more than this, or three times this
+    /// after a start.
     pub fn differences(
         &self,
         round: usize,
@@ -326,9 +328,9 @@ impl fmt::Display for ClusterRange {
 mod tests {
     use super::*;
 
-    /// The times in milliseconds that real members took, Redis 7.0.15 with `cluster-node-timeout 250`: the
-    /// shortest and the longest of eighteen primaries that died alone, and of as many that died with their
-    /// machines, on one that had much else to do.
+    /// The times in milliseconds that real members took, Redis 7.0.15 with `cluster-node-timeout
+    /// 250`: the shortest and the longest of eighteen primaries that died alone, and of as many
+    /// that died with their machines, on one that had much else to do.
     const REAL: [(&str, [u64; 2], [u64; 2]); 7] = [
         ("refused by the replica", [419, 596], [420, 644]),
         ("refused by another primary", [419, 596], [420, 643]),

@@ -1,7 +1,7 @@
-//! Failovers of real Sentinels, as clients see them: how long they name a primary that is dead, when
-//! the next one answers, what it knows, and what becomes of the one before. The figures are those that
-//! the model is held against in its own tests. And real members of a Redis Cluster, to which the questions
-//! of `cluster.rs` are put.
+//! Failovers of real Sentinels, as clients see them: how long they name a primary that is dead,
+//! when the next one answers, what it knows, and what becomes of the one before. The figures are
+//! those that the model is held against in its own tests. And real members of a Redis Cluster, to
+//! which the questions of `cluster.rs` are put.
 
 #![expect(clippy::disallowed_methods, reason = "a real failover takes real time")]
 
@@ -23,8 +23,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 const DATA: [usize; 3] = [0, 1, 2];
 const SENTINELS: [usize; 3] = [3, 4, 5];
 
-/// Kills the primary of real servers and measures what follows: it may take no less than the settings
-/// and Redis's own intervals say, and no more than clients are told to expect.
+/// Kills the primary of real servers and measures what follows: it may take no less than the
+/// settings and Redis's own intervals say, and no more than clients are told to expect.
 ///
 /// # Errors
 /// Fails when a server cannot be reached, or does not come to its end in time.

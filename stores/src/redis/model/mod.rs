@@ -77,7 +77,8 @@ impl Server {
         }
     }
 
-    /// An empty server of a topology with replicas: the first is the primary, and the others follow it.
+    /// An empty server of a topology with replicas: the first is the primary, and the others follow
+    /// it.
     pub fn member(engine: Engine, number: u32, layout: &Layout) -> Self {
         let replication = Replication::of(number, layout);
         let mut server = Self { replication, ..Self::new(engine) };
@@ -213,11 +214,11 @@ impl ServerModel for Server {
         Some(at.mono + EXPIRE_CYCLE)
     }
 
-    /// `Kept` is a server with `appendfsync always`, or one whose machine lives on: it comes back with
-    /// everything that it had acknowledged, and with the same absolute times of expiry. `Unsynced`
-    /// is one with `everysec` on a machine that lost its power, `Lost` one without persistence. The
-    /// script cache is never stored, nor is whom the server followed, unless it stands in its
-    /// configuration.
+    /// `Kept` is a server with `appendfsync always`, or one whose machine lives on: it comes back
+    /// with everything that it had acknowledged, and with the same absolute times of expiry.
+    /// `Unsynced` is one with `everysec` on a machine that lost its power, `Lost` one without
+    /// persistence. The script cache is never stored, nor is whom the server followed, unless it
+    /// stands in its configuration.
     fn restart(&mut self, at: Clocks, data: Data) {
         self.replication = self.replication.restarted();
         self.scripts.clear();

@@ -7,8 +7,8 @@
 //!
 //! As in Redis: a replica answers reads, refuses writes, and takes an expired key for no key
 //! without removing it, which is for its master to do; it does not know its master's scripts; and
-//! it forgets whom it followed when it is restarted, unless that stands in its configuration, to which
-//! a Sentinel has it written.
+//! it forgets whom it followed when it is restarted, unless that stands in its configuration, to
+//! which a Sentinel has it written.
 
 use super::Server;
 use super::commands::CommandSpec;

@@ -173,8 +173,9 @@ impl Engine {
 }
 
 impl LuaMachine {
-    /// The function of a script. One that sets no globals is given the very table behind the guarded
-    /// ones, which spares each look-up a detour; what it loads as text is guarded all the same.
+    /// The function of a script. One that sets no globals is given the very table behind the
+    /// guarded ones, which spares each look-up a detour; what it loads as text is guarded all the
+    /// same.
     fn function(&self, source: &[u8], guarded: bool) -> mlua::Result<RegistryKey> {
         let chunk = self.lua.load(source).set_name("@user_script").set_mode(ChunkMode::Text);
         let function = chunk.into_function()?;

@@ -8,8 +8,8 @@ use crate::{StoreId, node_name};
 use std::collections::BTreeSet;
 use std::task::{Context, Poll, Waker};
 
-/// The links of one client to six servers, each of which can be cut; the servers of which number 0 is
-/// told to be a primary have another one by now.
+/// The links of one client to six servers, each of which can be cut; the servers of which number 0
+/// is told to be a primary have another one by now.
 #[derive(Default)]
 struct Links {
     cut: RefCell<BTreeSet<usize>>,

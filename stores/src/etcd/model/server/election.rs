@@ -1,4 +1,5 @@
-//! Elections: whoever has heard nothing of a leader for long enough asks the others for their votes.
+//! Elections: whoever has heard nothing of a leader for long enough asks the others for their
+//! votes.
 
 use super::{ELECTION_TICKS, LogPlace, MemberRole, Outgoing, PeerMessage, Server};
 use std::collections::BTreeMap;
@@ -29,7 +30,8 @@ impl Server {
         self.on_vote(self.me, true, out);
     }
 
-    /// Hears of a later term. Returns false if it does not want to: it has just heard of its leader.
+    /// Hears of a later term. Returns false if it does not want to: it has just heard of its
+    /// leader.
     pub(super) fn rises_to(
         &mut self,
         term: u64,

@@ -32,8 +32,8 @@ struct FollowerProgress {
 }
 
 impl Server {
-    /// Begins to lead. Every lease lives for its whole time anew, and an election time-out more: nobody
-    /// knows when the last leader heard of it.
+    /// Begins to lead. Every lease lives for its whole time anew, and an election time-out more:
+    /// nobody knows when the last leader heard of it.
     pub(super) fn lead(&mut self, out: &mut Outgoing) {
         let next = self.disk.log.len() + 1;
         let fresh = |member| (member, FollowerProgress { matched: 0, next, active: true });

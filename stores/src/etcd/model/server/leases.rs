@@ -21,8 +21,8 @@ impl Server {
         }
     }
 
-    /// Keeps a lease alive, if it leads; nothing tells whether it still does. Of one whose time is over
-    /// nothing is said until it is ended.
+    /// Keeps a lease alive, if it leads; nothing tells whether it still does. Of one whose time is
+    /// over nothing is said until it is ended.
     pub(super) fn renew_here(&mut self, asker: Asker, lease: LeaseId, out: &mut Outgoing) {
         let ttl = self.disk.store.ttl(lease);
         let MemberRole::Leader(leading) = &mut self.role else { return };

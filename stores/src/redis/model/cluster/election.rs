@@ -1,13 +1,13 @@
-//! Elections: a replica whose primary is dead asks the other primaries for their votes, and takes its
-//! place with a majority of them.
+//! Elections: a replica whose primary is dead asks the other primaries for their votes, and takes
+//! its place with a majority of them.
 
 use super::{Bus, BusHeader, BusWord};
 use crate::model::Out;
 use crate::redis::Packet;
 use crate::redis::model::keyspace::Millis;
 
-/// The time for which a replica waits before it asks for votes, so that all have heard of the death,
-/// and the longest time that it adds by chance.
+/// The time for which a replica waits before it asks for votes, so that all have heard of the
+/// death, and the longest time that it adds by chance.
 const DELAY: Millis = 500;
 const MAX_DESYNC: u64 = 500;
 

@@ -1,5 +1,5 @@
-//! The detection of failures: a member suspects whoever does not answer, says so to all, and takes him
-//! for dead once a majority of the primaries says it, too.
+//! The detection of failures: a member suspects whoever does not answer, says so to all, and takes
+//! him for dead once a majority of the primaries says it, too.
 
 use super::{Bus, BusWord, Rumour};
 use crate::model::Out;

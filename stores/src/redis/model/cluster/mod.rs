@@ -1,8 +1,8 @@
-//! A member of a Redis Cluster beside its data: what it knows of the others, whom it takes for dead,
-//! and which server it takes for the primary of which slots. Worded like Redis 7.0.15.
+//! A member of a Redis Cluster beside its data: what it knows of the others, whom it takes for
+//! dead, and which server it takes for the primary of which slots. Worded like Redis 7.0.15.
 //!
-//! Of each shard there are two servers, and slots never move from one shard to another. So a replica
-//! has no rival that knows more, and its rank, by which others wait longer, is always 0.
+//! Of each shard there are two servers, and slots never move from one shard to another. So a
+//! replica has no rival that knows more, and its rank, by which others wait longer, is always 0.
 //!
 //! As in Redis, times are readings of the server's wall clock.
 
@@ -66,8 +66,8 @@ struct BusPeer {
     connected: Option<Millis>,
     /// True if it has not answered for too long (`PFAIL`).
     is_suspected: bool,
-    /// True if it was suspected already when this member's last turn began: a turn counts its suspects
-    /// first, and only those that are counted are told of.
+    /// True if it was suspected already when this member's last turn began: a turn counts its
+    /// suspects first, and only those that are counted are told of.
     is_counted: bool,
     /// The primaries that find it down, and when they said so last.
     reports: BTreeMap<u32, Millis>,
@@ -208,8 +208,8 @@ impl Bus {
         }
     }
 
-    /// The members to ping now: whoever there is no connection to, whoever was silent for half of the
-    /// time-out, and once a second the one of a few that was silent longest.
+    /// The members to ping now: whoever there is no connection to, whoever was silent for half of
+    /// the time-out, and once a second the one of a few that was silent longest.
     fn due_pings(&mut self, now: Millis) -> Vec<u32> {
         let half = self.node_timeout / 2;
         let chance =

@@ -1,5 +1,5 @@
-//! A whole cluster of models on a wire of its own: one failover, step by step, and random faults after
-//! which every slot must be served again.
+//! A whole cluster of models on a wire of its own: one failover, step by step, and random faults
+//! after which every slot must be served again.
 
 use crate::Store;
 use crate::model_network::ModelNetwork;

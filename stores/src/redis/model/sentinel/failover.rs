@@ -104,8 +104,8 @@ impl Sentinel {
         })
     }
 
-    /// The Sentinel that a majority and a quorum vote for, this one included: it votes with the most,
-    /// or for itself.
+    /// The Sentinel that a majority and a quorum vote for, this one included: it votes with the
+    /// most, or for itself.
     fn leader(&mut self, epoch: u64, now: Millis) -> Option<u32> {
         let votes = |candidate: u32, opinions: &super::Opinions| {
             opinions.values().filter(|it| it.vote_in(epoch) == Some(candidate)).count()

@@ -1,13 +1,13 @@
-//! A Sentinel as a pure state machine, after `sentinel.c` of Redis 7.0.15: it watches the primary, its
-//! replicas and the other Sentinels, agrees with them that the primary is down, and promotes a
+//! A Sentinel as a pure state machine, after `sentinel.c` of Redis 7.0.15: it watches the primary,
+//! its replicas and the other Sentinels, agrees with them that the primary is down, and promotes a
 //! replica. It says to clients where the primary is.
 //!
-//! The intervals are Redis's own, and its times are readings of the wall clock, as in Redis: a clock
-//! that jumps, or a pause, puts it into TILT, in which it decides nothing for half a minute.
+//! The intervals are Redis's own, and its times are readings of the wall clock, as in Redis: a
+//! clock that jumps, or a pause, puts it into TILT, in which it decides nothing for half a minute.
 //!
-//! Left out is what no client can see. A Sentinel knows all others from its start, and tells them of
-//! a new primary itself; Redis does that, too, and through the data servers besides. Replicas are
-//! told of a new primary all at once (`parallel-syncs`).
+//! Left out is what no client can see. A Sentinel knows all others from its start, and tells them
+//! of a new primary itself; Redis does that, too, and through the data servers besides. Replicas
+//! are told of a new primary all at once (`parallel-syncs`).
 
 mod answers;
 mod failover;
@@ -42,8 +42,8 @@ const TILT_PERIOD: Millis = 30_000;
 /// The interval at which a Sentinel tells the others what it knows.
 const HELLO_PERIOD: Millis = 2_000;
 
-/// The time for which a server must say that it is a master, and be well, until it is told to follow
-/// the primary: news of a failover may be on its way.
+/// The time for which a server must say that it is a master, and be well, until it is told to
+/// follow the primary: news of a failover may be on its way.
 const MASTER_GRACE: Millis = HELLO_PERIOD * 4;
 
 /// The words between a Sentinel and those whom it watches.

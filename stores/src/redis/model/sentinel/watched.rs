@@ -3,7 +3,8 @@
 use super::{Millis, Status};
 use crate::redis::sentinel_timing::{self, SentinelTiming};
 
-/// The interval at which a Sentinel asks a server whether it is alive, unless it is to notice sooner.
+/// The interval at which a Sentinel asks a server whether it is alive, unless it is to notice
+/// sooner.
 pub const PING_PERIOD: Millis = 1_000;
 
 /// The interval at which it asks a server what it does, and the shorter one while it matters.
@@ -33,7 +34,8 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Begins to watch a server. It is taken as asked, so that one which never answers is found down.
+    /// Begins to watch a server. It is taken as asked, so that one which never answers is found
+    /// down.
     pub fn new(now: Millis) -> Self {
         Self {
             asked: Some(now),
@@ -48,8 +50,8 @@ impl Watched {
         }
     }
 
-    /// Returns true if it is to be asked now whether it is alive. One that has hung up is asked for a
-    /// connection with it.
+    /// Returns true if it is to be asked now whether it is alive. One that has hung up is asked for
+    /// a connection with it.
     pub fn ping(&mut self, now: Millis, timing: SentinelTiming) -> bool {
         let period = PING_PERIOD.min(timing.down_after.as_millis() as Millis);
         let due = match self.hung_up {
