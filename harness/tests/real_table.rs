@@ -75,8 +75,9 @@ fn keep(run: &Run, row: &SuiteEntry, seed: u64) -> String {
 
 /// Runs one row and says what is wrong with it, if anything is.
 fn check(row: &SuiteEntry, world: &RunWorld, seed: u64) -> Result<(), Failed> {
-    // Chance aims the faults: a lock that must be caught has some runs for it.
-    let runs = row.real.max(1);
+    // Chance aims the faults: a lock that must be caught has some runs for it. One that must hold
+    // gets another run if the first could not tell: on a busy machine, nobody may get a lock in time.
+    let runs = row.real.max(2);
     let mut wrong = String::new();
     for n in 0..runs {
         let seed = seed + n * 1_000;
@@ -91,6 +92,9 @@ fn check(row: &SuiteEntry, world: &RunWorld, seed: u64) -> Result<(), Failed> {
             return Ok(());
         }
         wrong += &format!("seed {seed}: {said} (the history: {})\n", keep(&run, row, seed));
+        if n + 1 >= row.real.max(1) && fits == Some(false) {
+            break;
+        }
     }
     Err(format!("not as demanded: {wrong}").into())
 }
