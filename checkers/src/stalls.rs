@@ -1,5 +1,6 @@
 //! The stalls of a run: times for which the machine did not run a server, a client or the harness.
-//! What a stall can explain is not held against the lock.
+//! An anomaly that a stall can explain is not held against the lock, unless a fault was found to have
+//! done it, or it is known of the lock.
 
 use crate::evidence::Evidence;
 use crate::words::{moment, seconds};

@@ -1,5 +1,5 @@
 //! The death of a server, as clients see it: the same questions to real servers and to many models.
-//! What a real one does must take as long as it takes the models.
+//! The steps of a real one must take as long as those of the models.
 
 use std::collections::BTreeMap;
 use std::fmt;

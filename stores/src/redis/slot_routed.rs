@@ -4,8 +4,8 @@
 //! A member says which server has which slots, by its name, which stands for this client's own link
 //! to it, so that what befalls the link befalls the client. A server that has not the slot of a key
 //! names the one that has (MOVED), and has carried nothing out, so that the command goes there.
-//! What it is told is good until a call fails in any other way; the next call asks anew. No command
-//! is ever sent again that may have been carried out.
+//! Each answer is good until a call fails in any other way; the next call asks anew. No command is
+//! ever sent again that may have been carried out.
 
 use super::shards::slot;
 use super::{Redis, Refusal, Shards};

@@ -67,10 +67,10 @@ pub fn find_seed(
     Ok(Some(FoundSeed { seed, told: told(&tally) }))
 }
 
-/// Returns the first seed that ended as all did together.
+/// Returns the first seed that ended as most did: held only if more held than could not tell.
 fn first_of(lock: &TestedLock, run: &RunSpec, tally: &Tally) -> Result<u64, Failure> {
     let outcome =
-        if tally.held >= tally.inconclusive { Outcome::Held } else { Outcome::Inconclusive };
+        if tally.held > tally.inconclusive { Outcome::Held } else { Outcome::Inconclusive };
     for seed in tally.seeds.iter().cloned().flatten() {
         let setup = Setup::new(lock, RunSpec { seed, ..run.clone() })?;
         let made = simulate::run(&setup).map_err(Failure::could_not)?;
