@@ -35,7 +35,7 @@ const EXIT_CODES: &str = "Exit codes:
     1  it broke one, expected or not
     2  inconclusive: this run cannot tell
   130  interrupted, and nothing was broken by then
-  254  bad arguments
+  254  bad arguments, or a file that is not what it should be
   255  the run could not be made, or not to its end";
 
 #[derive(Subcommand)]

@@ -1,7 +1,7 @@
 //! The run folder: `store/<algo>+<nemesis>/<time>/` with everything about one run, so that it can
 //! be judged and drawn again at any time.
 
-use crate::input::{self, JudgingBudget};
+use crate::input::{self, JudgingBudget, WrongKind};
 use crate::output::{OutputLosses, write_whole};
 use crate::place;
 use anyhow::{Context as _, Result, bail};
@@ -88,16 +88,18 @@ impl RunFolder {
     /// The folder of a stored run: the folder itself, or a file in it.
     pub fn find(path: &Path) -> Result<Self> {
         if path == Path::new("-") {
-            bail!("what stands on standard input is no run; {WITH_MODEL}");
+            bail!(WrongKind(format!("what stands on standard input is no run; {WITH_MODEL}")));
         }
         let real = place::real(path);
         let folder = if real.is_dir() { &real } else { real.parent().unwrap_or(Path::new(".")) };
         if !folder.join("run.json").is_file() {
             let name = path.display();
-            if path.is_dir() {
-                bail!("`{name}` is not a run folder: it has no run.json");
-            }
-            bail!("`{name}` is not in a run folder: there is no run.json beside it; {WITH_MODEL}");
+            bail!(WrongKind(match path.is_dir() {
+                true => format!("`{name}` is not a run folder: it has no run.json"),
+                false => format!(
+                    "`{name}` is not in a run folder: there is no run.json beside it; {WITH_MODEL}"
+                ),
+            }));
         }
         let store = folder.join("../..");
         Ok(Self { path: folder.to_owned(), store })
@@ -176,7 +178,8 @@ impl RunFolder {
         let text = fs::read_to_string(&path)
             .with_context(|| format!("cannot read `{}`", path.display()))?;
         let ledger = Ledger::from_lines(&text);
-        ledger.map(Some).map_err(|why| anyhow::anyhow!("`{}`: {why}", path.display()))
+        let wrong = |why| WrongKind(format!("`{}`: {why}", path.display()));
+        Ok(Some(ledger.map_err(wrong)?))
     }
 }
 
@@ -188,12 +191,14 @@ struct RunVersion {
 
 /// Reads a run.json.
 fn run_info(path: &Path, text: &str) -> Result<RunInfo> {
-    let no_run = || format!("`{}` is not a run.json of picklock", path.display());
-    let RunVersion { version } = serde_json::from_str(text).with_context(no_run)?;
+    let no_run = |why: serde_json::Error| {
+        WrongKind(format!("`{}` is not a run.json of picklock: {why}", path.display()))
+    };
+    let RunVersion { version } = serde_json::from_str(text).map_err(no_run)?;
     if let Err(why) = WrongVersion::check(version, RUN_VERSION) {
-        bail!("`{}` {why}", path.display());
+        bail!(WrongKind(format!("`{}` {why}", path.display())));
     }
-    serde_json::from_str(text).with_context(no_run)
+    Ok(serde_json::from_str(text).map_err(no_run)?)
 }
 
 /// The divisor of the memory budget that bounds what is read, because judging it takes more.

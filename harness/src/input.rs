@@ -15,6 +15,11 @@ mod piped;
 
 use piped::Piped;
 
+/// A file that is not of the kind that was asked for, in one line.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct WrongKind(pub String);
+
 /// Buffered outside of the box: most bytes are asked for one by one.
 pub type Input = BufReader<Box<dyn Read>>;
 

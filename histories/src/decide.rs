@@ -62,7 +62,9 @@ pub fn decide(
     let swept = |operations: &[&Operation], meter: &mut Meter<'_, '_>| {
         let lock = model.spec.lock?(model.bound);
         match meter.take(operations.len() * SWEPT) {
-            Ok(()) => strict::decide(lock, operations),
+            Ok(()) => {
+                strict::decide(lock, operations).or_else(|| strict::definite(lock, operations))
+            }
             Err(stop) => Some(SearchAnswer::Stopped(stop)),
         }
     };

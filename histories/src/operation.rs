@@ -65,6 +65,8 @@ pub enum OperationKind {
         mode: Mode,
         /// The fencing token that came with the grant.
         token: Option<Token>,
+        /// The number of permits of a semaphore that are taken; 1 for any other lock.
+        permits: u32,
     },
     /// The process changes how it holds the lock, at one moment and without letting go of it: to
     /// [`Mode::Exclusive`] is an upgrade, to [`Mode::Shared`] a downgrade.
@@ -73,7 +75,15 @@ pub enum OperationKind {
         mode: Mode,
     },
     /// The process lets go of the lock.
-    Release,
+    Release {
+        /// The mode of the hold that ends, where the history says it; otherwise the latest one.
+        mode: Option<Mode>,
+        /// The number of permits of a semaphore that are given back; 1 for any other lock.
+        permits: u32,
+    },
+    /// The lock confirms to the process that it holds the lock: a lease that was extended, a hold
+    /// that was found valid.
+    Confirm,
     /// A register is read.
     Read {
         /// The value that was read; `None` when nobody knows, which fits every state.
@@ -109,6 +119,16 @@ pub enum OperationKind {
     },
 }
 
+impl OperationKind {
+    /// The release of the latest hold.
+    pub const RELEASE: Self = Self::Release { mode: None, permits: 1 };
+
+    /// Makes an acquire in this mode, without a token.
+    pub const fn acquire(mode: Mode) -> Self {
+        Self::Acquire { mode, token: None, permits: 1 }
+    }
+}
+
 /// One operation of one process on one key. Places are indices of events in their history: they
 /// decide what came before what, and no two operations share one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -134,6 +154,16 @@ impl Operation {
             (Ended::Ok, Some(answer)) => answer,
             _ => u64::MAX,
         }
+    }
+
+    /// Returns true if it changes the mode of a hold.
+    pub(crate) fn converts(&self) -> bool {
+        matches!(self.action, OperationKind::Convert { .. })
+    }
+
+    /// Returns true if it takes the lock in this mode.
+    pub(crate) fn asks(&self, wanted: Mode) -> bool {
+        matches!(self.action, OperationKind::Acquire { mode, .. } if mode == wanted)
     }
 
     /// Returns true if it certainly happened.

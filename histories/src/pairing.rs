@@ -4,30 +4,37 @@
 //! An operation takes the value of its answer, or of its `invoke` where the answer has none; a read
 //! of `nil` found nothing in the register. An operation under way at the end is of unknown outcome.
 //! A hold may also end without a release: when its process dies, or says that it may have lost the
-//! lock. From then on the lock may be free at any moment, as if it had been released in doubt; what
-//! the process itself frees later is not that hold any more, and is left out.
+//! lock, or is told so: its `extend` failed, its `valid` was answered with no. From then on the lock
+//! may be free at any moment, as if it had been released in doubt; what the process itself frees
+//! later is not that hold any more, and is left out.
 //!
 //! One that failed is left out; but a log in Porcupine's manner says of a cas that failed with its
 //! two values that it found another one (`misses`).
 //!
 //! Objects are told apart by the key of an event, or (`independent`) by Jepsen's tuples: the value
-//! is then `[key value]`. A field that makes a difference to the model is understood or refused,
+//! is then `[key value]`. A list of keys is several locks, taken or freed by one operation. A field that makes a difference to the model is understood or refused,
 //! never passed over.
 
 use crate::HistoryError;
 use crate::models::NamedModel;
 use crate::operation::{Ended, Operation, OperationKind};
-use crate::reading::{Entry, Value, Verb, short};
+use crate::reading::{Entry, Value, Verb, mode_of, short};
 use base::{Kind, Mode};
+use holding::{Freed, Holding, Holdings};
+use progress::{Moment, Progress, Waiting};
 use said::Said;
+use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+mod holding;
 mod numbers;
 mod paired;
+mod progress;
 mod said;
 
 pub use paired::Paired;
+pub use progress::Stall;
 
 /// The facts about a history that its events do not say.
 #[derive(Clone, Debug, Default)]
@@ -52,8 +59,8 @@ pub struct Pairing {
     /// True while nobody has said whether values are tuples.
     guessed: bool,
     open: BTreeMap<Value, OpenOperation>,
-    /// The locks that each process holds, by the number of the key: as often as it does.
-    holds: BTreeMap<Value, ProcessHolds>,
+    holdings: Holdings,
+    progress: Progress,
     /// Bytes of what waits or is open.
     held: usize,
     paired: Paired,
@@ -63,18 +70,15 @@ pub struct Pairing {
 struct OpenOperation {
     verb: Verb,
     line: u64,
-    /// The index of the operation in the list; `None` where the model does not know it.
-    index: Option<usize>,
+    began: Moment,
+    /// The indices of the operation in the list, one for each of its keys; none where the model does
+    /// not know it.
+    indices: SmallVec<[usize; 1]>,
     value: Value,
-    /// The mode in which the lock was asked for, where that was said.
-    asked: Option<Mode>,
-}
-
-/// The locks that a process holds, and those that it has lost, by the numbers of their keys.
-#[derive(Default)]
-struct ProcessHolds {
-    held: Vec<u32>,
-    lost: Vec<u32>,
+    /// The mode and the permits that the lock was asked for, where they were said.
+    asked: Said,
+    /// The holds that it ends, if it is a release.
+    freed: Vec<Holding>,
 }
 
 /// The number of events that may wait for a sign that values are tuples.
@@ -85,8 +89,18 @@ impl Pairing {
     pub fn new(model: NamedModel, reading: Reading) -> Self {
         let guessed = reading.independent.is_none();
         let paired = Paired::new(reading.independent == Some(true));
-        let (waiting, open, holds) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        Self { model, reading, waiting, guessed, open, holds, held: 0, paired }
+        let permits = if model.has_permits() { model.bound } else { 1 };
+        Self {
+            model,
+            reading,
+            waiting: Vec::new(),
+            guessed,
+            open: BTreeMap::new(),
+            holdings: Holdings::default(),
+            progress: Progress::new(permits),
+            held: 0,
+            paired,
+        }
     }
 
     /// Takes the next event.
@@ -112,6 +126,15 @@ impl Pairing {
     /// As [`push`](Self::push).
     pub fn finish(mut self) -> Result<Paired, HistoryError> {
         self.settle(false)?;
+        let asked = self.open.values().filter(|open| open.verb == Verb::Acquire);
+        let waiting = asked.flat_map(|open| {
+            open.indices.iter().map(|index| (*index, open.began, open.asked.permits))
+        });
+        let waiting = waiting.map(|(operation, asked, permits)| {
+            let key = self.paired.operations[operation].key;
+            Waiting { operation, key, permits: permits.unwrap_or(1), asked }
+        });
+        self.paired.stalls = self.progress.stalls(waiting.collect());
         Ok(self.paired)
     }
 
@@ -125,6 +148,7 @@ impl Pairing {
     /// `[key [old new]]`, two values at a lock.
     fn sign(entry: &Entry) -> Option<bool> {
         let pair = match entry.value.bare() {
+            value if is_lock(&entry.verb) && are_keys(value) => None,
             Value::List(items) if items.len() == 2 => Some(&items[1]),
             _ => None,
         };
@@ -154,6 +178,7 @@ impl Pairing {
     fn pair(&mut self, mut entry: Entry) -> Result<(), HistoryError> {
         let place = self.paired.lines.len() as u64;
         self.paired.lines.push(u32::try_from(entry.line).unwrap_or(u32::MAX));
+        self.progress.at(Moment { place, time_ns: entry.time_ns });
         if self.paired.independent {
             untuple(&mut entry)?;
         } else if self.guessed && Self::sign(&entry) == Some(true) {
@@ -162,6 +187,9 @@ impl Pairing {
                 format!("this {verb} of {value} may be one on a key, and those before it are not");
             let help = "if all values are [key value], say --independent";
             return Err(HistoryError::wrong(entry.line, format!("{why}; {help}")));
+        }
+        if is_lock(&entry.verb) && entry.key.is_none() && are_keys(&entry.value) {
+            entry.key = Some(std::mem::take(&mut entry.value).into_bare());
         }
         match (entry.kind, &entry.verb) {
             (Kind::Invoke, _) => self.begin(place, entry),
@@ -174,59 +202,94 @@ impl Pairing {
         }
     }
 
-    /// Ends the holds of a process without a release, on one key or on all.
-    fn lose(&mut self, place: u64, entry: &Entry) {
-        let Some(holds) = self.holds.get_mut(&entry.process) else { return };
-        let only = entry.key.as_ref().map(|key| self.paired.keys.of(&Some(key.clone())));
-        let (lost, held): (Vec<u32>, Vec<u32>) = std::mem::take(&mut holds.held)
-            .into_iter()
-            .partition(|key| only.is_none_or(|it| it == *key));
-        holds.held = held;
-        holds.lost.extend(&lost);
-        let process = self.paired.processes.of(&entry.process);
-        let freed = |key| Operation {
-            process,
-            key,
-            invoke: place,
-            answer: None,
-            ended: Ended::Info,
-            action: OperationKind::Release,
-        };
-        self.paired.operations.extend(lost.into_iter().map(freed));
+    /// The numbers of the keys of an event: of one, or of a lock that is a list of several.
+    fn keys(&mut self, key: &Option<Value>) -> SmallVec<[u32; 1]> {
+        let several = key.as_ref().and_then(|key| key.bare().items());
+        let several = several.filter(|_| self.model.is_lock());
+        let Some(several) = several else { return smallvec![self.paired.keys.of(key)] };
+        let mut keys: SmallVec<[u32; 1]> =
+            several.iter().map(|key| self.paired.keys.of(&Some(key.clone()))).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
     }
 
-    /// Notes that a release of a process begins. Returns true if it is one of what it has lost.
-    fn frees_what_was_lost(&mut self, entry: &Entry) -> bool {
-        let key = self.paired.keys.of(&entry.key);
-        let Some(holds) = self.holds.get_mut(&entry.process) else { return false };
-        let take = |keys: &mut Vec<u32>| {
-            let place = keys.iter().rposition(|held| *held == key);
-            place.map(|place| keys.swap_remove(place)).is_some()
+    /// Ends the holds of a process without a release, on the keys of the event or on all.
+    fn lose(&mut self, place: u64, entry: &Entry) {
+        let only = entry.key.as_ref().map(|_| self.keys(&entry.key));
+        let is_lost = |key| only.as_ref().is_none_or(|only| only.contains(&key));
+        let lost = self.holdings.lose(&entry.process, is_lost);
+        let process = self.paired.processes.of(&entry.process);
+        for Holding { key, mode, permits, refused } in lost {
+            if !refused {
+                self.progress.freed(key, permits);
+            }
+            self.paired.operations.push(Operation {
+                process,
+                key,
+                invoke: place,
+                answer: None,
+                ended: Ended::Info,
+                action: OperationKind::Release { mode: Some(mode), permits },
+            });
+        }
+    }
+
+    /// Notes that the release of one key begins. Returns the permits that it frees, and the holds
+    /// that it ends; `None` if it is one of what its process has lost.
+    fn free(&mut self, entry: &Entry, key: u32, said: Said) -> Option<(u32, Vec<Holding>)> {
+        let process = &entry.process;
+        let latest = || self.holdings.latest(process, key, said.mode).map(|held| held.permits);
+        let permits = said.permits.or_else(latest).unwrap_or(1);
+        let Freed::Held(freed) = self.holdings.free(process, key, said.mode, permits) else {
+            return None;
         };
-        !take(&mut holds.held) && take(&mut holds.lost)
+        for held in freed.iter().filter(|held| !held.refused) {
+            self.progress.freed(key, held.permits);
+        }
+        Some((permits, freed))
     }
 
     fn begin(&mut self, place: u64, entry: Entry) -> Result<(), HistoryError> {
         let said = Said::of(self.model, &entry, None)?;
-        let index = match self.action(&entry, said)? {
-            Some(OperationKind::Release) if self.frees_what_was_lost(&entry) => None,
-            Some(action) => Some(self.add(place, &entry, action)),
-            None if self.reading.mixed => None,
-            None if self.is_of_another_object(&entry.verb) => {
-                self.paired.left_out += 1;
-                None
+        let (mut indices, mut freed) = (SmallVec::new(), Vec::new());
+        match self.action(&entry, said)? {
+            Some(action) => {
+                let known = self.paired.keys.names.len();
+                let keys = self.keys(&entry.key);
+                if keys.is_empty() {
+                    let why = format!("this {} is of an empty list of locks", entry.verb);
+                    return Err(HistoryError::wrong(entry.line, why));
+                }
+                self.paired.several |= keys.len() > 1;
+                for key in keys {
+                    if key as usize >= known {
+                        self.initialise(key);
+                    }
+                    let mut action = action.clone();
+                    if let OperationKind::Release { permits, .. } = &mut action {
+                        let Some((of, held)) = self.free(&entry, key, said) else { continue };
+                        *permits = of;
+                        freed.extend(held);
+                    }
+                    indices.push(self.add(place, &entry, key, action));
+                }
             }
+            None if self.reading.mixed => {}
+            None if self.is_of_another_object(&entry.verb) => self.paired.left_out += 1,
             None => {
                 let why = format!("the model {} has no `{}`", self.model, entry.verb);
                 return Err(HistoryError::wrong(entry.line, why));
             }
-        };
-        let Entry { line, process, verb, value, .. } = entry;
+        }
+        let Entry { line, time_ns, process, verb, value, .. } = entry;
         if let Some(other) = self.open.get(&process) {
             return Err(HistoryError::busy(line, &short(&process), &verb, &other.verb, other.line));
         }
         self.held += held(&process, &value);
-        self.open.insert(process, OpenOperation { verb, line, index, value, asked: said.mode });
+        let began = Moment { place, time_ns };
+        let open = OpenOperation { verb, line, began, indices, value, asked: said, freed };
+        self.open.insert(process, open);
         Ok(())
     }
 
@@ -234,10 +297,7 @@ impl Pairing {
     /// is done to the one says nothing about the other.
     fn is_of_another_object(&self, verb: &Verb) -> bool {
         let data = matches!(verb, Verb::Read | Verb::Write | Verb::Cas | Verb::Add);
-        match (self.model.spec.takes)(&OperationKind::Release) {
-            true => data,
-            false => is_lock(verb),
-        }
+        if self.model.is_lock() { data } else { is_lock(verb) }
     }
 
     /// Returns the action of an operation, as far as an event says it; `None` where the model does
@@ -246,10 +306,13 @@ impl Pairing {
         let takes = self.model.spec.takes;
         let ok = entry.kind == Kind::Ok;
         let action = match &entry.verb {
-            Verb::Acquire => {
-                OperationKind::Acquire { mode: said.mode.unwrap_or_default(), token: said.token }
-            }
-            Verb::Release => OperationKind::Release,
+            Verb::Acquire => OperationKind::Acquire {
+                mode: said.mode.unwrap_or_default(),
+                token: said.token,
+                permits: said.permits.unwrap_or(1),
+            },
+            Verb::Release => OperationKind::Release { mode: said.mode, permits: 1 },
+            Verb::Extend | Verb::Valid => OperationKind::Confirm,
             Verb::Upgrade => OperationKind::Convert { mode: Mode::Exclusive },
             Verb::Downgrade => OperationKind::Convert { mode: Mode::Shared },
             Verb::Convert => {
@@ -294,12 +357,7 @@ impl Pairing {
         items.iter().map(|item| self.paired.number(item).ok_or_else(no_set)).collect()
     }
 
-    fn add(&mut self, place: u64, entry: &Entry, action: OperationKind) -> usize {
-        let known = self.paired.keys.names.len();
-        let key = self.paired.keys.of(&entry.key);
-        if key as usize == known {
-            self.initialise(key);
-        }
+    fn add(&mut self, place: u64, entry: &Entry, key: u32, action: OperationKind) -> usize {
         let process = self.paired.processes.of(&entry.process);
         let (invoke, answer, ended) = (place, None, Ended::Info);
         let operation = Operation { process, key, invoke, answer, ended, action };
@@ -332,41 +390,91 @@ impl Pairing {
             _ => return Err(HistoryError::not_begun(line, &short(process), &entry.verb)),
         };
         self.held -= held(process, &open.value);
-        let Some(index) = open.index else { return Ok(()) };
-        if let Some(key) = &entry.key
-            && self.paired.operations[index].key != self.paired.keys.of(&Some(key.clone()))
-        {
-            let process = short(process);
-            let why = format!("process {process} ends on another key than it began on");
-            return Err(HistoryError::wrong(line, why));
+        if open.indices.is_empty() {
+            return Ok(());
+        }
+        if entry.key.is_some() {
+            let ends_on = self.keys(&entry.key);
+            let begun_on = open.indices.iter().map(|index| self.paired.operations[*index].key);
+            if !begun_on.into_iter().all(|key| ends_on.contains(&key)) {
+                let process = short(&entry.process);
+                let why = format!("process {process} ends on another key than it began on");
+                return Err(HistoryError::wrong(line, why));
+            }
         }
         // A failed operation is left out, whatever it was about, and one of unknown outcome may be
         // what it was begun as.
         let missed = self.missed(&entry, &open.value);
-        if entry.kind == Kind::Ok {
-            let said = Said::of(self.model, &entry, open.asked)?;
+        let denied = self.denied(&entry);
+        let mut granted = None;
+        if entry.kind == Kind::Ok && entry.verb != Verb::Release {
+            let said = Said::of(self.model, &entry, open.asked.mode)?;
+            let said = Said { permits: said.permits.or(open.asked.permits), ..said };
             if entry.value == Value::Nil && entry.verb != Verb::Read {
-                entry.value = open.value;
+                entry.value = open.value.clone();
             }
-            if let Some(action) = self.action(&entry, said)? {
-                self.paired.operations[index].action = action;
+            granted = self.action(&entry, said)?;
+        }
+        for index in &open.indices {
+            let operation = &mut self.paired.operations[*index];
+            operation.answer = Some(place);
+            operation.ended = match entry.kind {
+                Kind::Ok if denied => Ended::Fail,
+                Kind::Ok => Ended::Ok,
+                Kind::Fail => Ended::Fail,
+                Kind::Info | Kind::Invoke => Ended::Info,
+            };
+            if let Some(action) = &granted {
+                operation.action = action.clone();
+            }
+            if let Some(old) = missed {
+                (operation.action, operation.ended) = (OperationKind::Miss { old }, Ended::Ok);
             }
         }
-        if entry.kind == Kind::Ok && entry.verb == Verb::Acquire {
-            let key = self.paired.operations[index].key;
-            self.holds.entry(entry.process.clone()).or_default().held.push(key);
-        }
-        let operation = &mut self.paired.operations[index];
-        operation.answer = Some(place);
-        operation.ended = match entry.kind {
-            Kind::Ok => Ended::Ok,
-            Kind::Fail => Ended::Fail,
-            Kind::Info | Kind::Invoke => Ended::Info,
-        };
-        if let Some(old) = missed {
-            (operation.action, operation.ended) = (OperationKind::Miss { old }, Ended::Ok);
+        self.note_holds(&entry, &open);
+        if denied {
+            self.lose(place, &entry);
         }
         Ok(())
+    }
+
+    /// Returns true if a process is told that it does not hold the lock any more.
+    fn denied(&self, entry: &Entry) -> bool {
+        match entry.verb {
+            Verb::Extend => entry.kind == Kind::Fail,
+            Verb::Valid => entry.kind == Kind::Ok && *entry.value.bare() == Value::Bool(false),
+            _ => false,
+        }
+    }
+
+    /// Notes what an answer says of the holds of its process.
+    fn note_holds(&mut self, entry: &Entry, open: &OpenOperation) {
+        for index in &open.indices {
+            let Operation { key, ended, ref action, .. } = self.paired.operations[*index];
+            match (action, ended) {
+                (OperationKind::Acquire { mode, permits, .. }, Ended::Ok) => {
+                    let (mode, permits) = (*mode, *permits);
+                    let holding = Holding { key, mode, permits, refused: false };
+                    self.holdings.take(&entry.process, holding);
+                    self.progress.granted(key, permits, open.began);
+                }
+                (OperationKind::Convert { mode }, Ended::Ok) => {
+                    self.holdings.convert(&entry.process, key, *mode);
+                }
+                (OperationKind::Release { .. }, ended) => {
+                    self.progress.answered(key, open.began.place);
+                    if ended == Ended::Fail && !open.freed.is_empty() {
+                        self.progress.refused(key);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if entry.kind == Kind::Fail {
+            for held in &open.freed {
+                self.holdings.take(&entry.process, Holding { refused: true, ..*held });
+            }
+        }
     }
 
     /// Returns the value that a failed cas did not find, if the history says so: by the values with
@@ -407,8 +515,15 @@ fn held(process: &Value, value: &Value) -> usize {
 
 /// Returns true for a verb of a lock.
 fn is_lock(verb: &Verb) -> bool {
-    use Verb::{Acquire, Convert, Downgrade, Release, Upgrade};
-    matches!(verb, Acquire | Release | Convert | Upgrade | Downgrade)
+    use Verb::{Acquire, Convert, Downgrade, Extend, Release, Upgrade, Valid};
+    matches!(verb, Acquire | Release | Convert | Upgrade | Downgrade | Extend | Valid)
+}
+
+/// Returns true if the value of an operation of a lock is a list of keys, by their names. One name
+/// and a mode are a key with a value.
+fn are_keys(value: &Value) -> bool {
+    let name = |item: &Value| item.name().is_some_and(|name| mode_of(name).is_none());
+    value.bare().items().is_some_and(|items| !items.is_empty() && items.iter().all(name))
 }
 
 #[cfg(test)]

@@ -58,14 +58,16 @@ pub trait Names {
 const TOLD: usize = 8;
 
 impl ModelState {
-    /// The holders of a lock that knows them. The holds of a legal state are all of one mode.
+    /// The holders of a lock that knows them. The holds of a legal state are all of one mode, but
+    /// for a writer that also reads.
     pub(crate) fn held(holds: &[(u32, Mode)]) -> Self {
-        match holds.first() {
+        match holds.iter().map(|(_, mode)| *mode).min() {
             None => Self::Free,
-            Some((_, mode)) => {
+            Some(mode) => {
                 let mut processes: Vec<u32> = holds.iter().map(|(process, _)| *process).collect();
                 processes.sort_unstable();
-                Self::HeldBy { mode: *mode, processes }
+                processes.dedup();
+                Self::HeldBy { mode, processes }
             }
         }
     }

@@ -24,7 +24,12 @@ log, a cas that failed with its two values and no error behind them (`:fail :cas
 another value; elsewhere a cas that failed says nothing. A client may have a number or a name; only \
 the process `nemesis` is no client. How a lock is asked for stands in `mode`, or in the value: \
 exclusive (or write) or shared (or read). A fencing token is a whole number, in `token` or in the \
-value of a grant.\n\nInconclusive is a history that is legal up to where it was cut off, one in \
+value of a grant; the value with which a semaphore is asked for or freed is the number of permits. A \
+key that is a list is several locks, taken or freed together.\n\nA hold also ends with the `death` of \
+its client, or with its `lost`; a failed `extend` and a `valid` that is answered with false say the \
+same. An `extend` or a `valid` that is ok says that the client holds the lock, and is held against \
+that. Beside the model, progress is judged: a lock that can be had, and that nobody who asks for it \
+is given by the end of a whole history, is violated.\n\nInconclusive is a history that is legal up to where it was cut off, one in \
 which nothing was answered ok, and, for `fenced`, one without any token.";
 
 /// The arguments of `check`.

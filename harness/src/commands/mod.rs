@@ -15,13 +15,14 @@ pub mod sweep;
 pub mod test;
 
 use crate::Exit;
-use crate::input::{self, JudgingBudget};
+use crate::input::{self, JudgingBudget, WrongKind};
 use crate::nearest::Unlisted;
 use crate::output::note;
 use crate::place;
 use crate::setup::SetupError;
 use crate::worlds::ChoiceError;
 use base::{RunSpec, ScriptFile, visible};
+use histories::HistoryError;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fmt;
 use std::path::Path;
@@ -85,8 +86,20 @@ impl fmt::Display for Failure {
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
-        Self::could_not(format!("{error:#}"))
+        let line = format!("{error:#}");
+        if error.chain().any(is_wrong_input) {
+            Self::arguments(line)
+        } else {
+            Self::could_not(line)
+        }
     }
+}
+
+/// Returns true if a file could be read, and is not what was asked for.
+fn is_wrong_input(error: &(dyn std::error::Error + 'static)) -> bool {
+    let history = error.downcast_ref();
+    error.is::<WrongKind>()
+        || history.is_some_and(|error| !matches!(error, HistoryError::Read { .. }))
 }
 
 /// The failure of a command of which something impossible was asked.

@@ -6,8 +6,8 @@ use crate::search::Budget;
 use crate::state::ModelState;
 use base::Mode;
 
-const TAKE: OperationKind = OperationKind::Acquire { mode: Mode::Exclusive, token: None };
-const SHARE: OperationKind = OperationKind::Acquire { mode: Mode::Shared, token: None };
+const TAKE: OperationKind = OperationKind::acquire(Mode::Exclusive);
+const SHARE: OperationKind = OperationKind::acquire(Mode::Shared);
 
 fn op(process: u32, invoke: u64, answer: u64, action: OperationKind) -> Operation {
     let answer = Some(answer);
@@ -96,7 +96,7 @@ fn a_cas_that_missed_found_another_value() {
 
 #[test]
 fn an_owner_is_known_to_one_mutex_and_not_to_the_other() {
-    let operations = [op(0, 0, 1, TAKE), op(1, 2, 3, OperationKind::Release), op(2, 4, 5, TAKE)];
+    let operations = [op(0, 0, 1, TAKE), op(1, 2, 3, OperationKind::RELEASE), op(2, 4, 5, TAKE)];
     assert_eq!(decided("mutex", &operations), Decision::Legal);
     assert_eq!(illegal("owner-mutex", &operations).stuck, 1);
 }
@@ -178,7 +178,7 @@ fn turns(cycles: u64, clients: u32, last: OperationKind) -> Vec<Operation> {
         let process = n as u32 % clients;
         let ask = (n * 10).saturating_sub(u64::from(clients - 1) * 10);
         operations.push(op(process, ask, n * 10 + 5, TAKE));
-        operations.push(op(process, n * 10 + 6, n * 10 + 9, OperationKind::Release));
+        operations.push(op(process, n * 10 + 6, n * 10 + 9, OperationKind::RELEASE));
     }
     let at = cycles * 10;
     operations.push(op(90, at, at + 1, TAKE));
@@ -192,7 +192,7 @@ fn twenty_pairs_of_unknown_outcome_cost_little() {
     let mut operations = turns(480, 10, TAKE);
     for n in 0..20 {
         operations.push(unknown(100 + n, 1 + u64::from(n) * 200, TAKE));
-        operations.push(unknown(200 + n, 2 + u64::from(n) * 200, OperationKind::Release));
+        operations.push(unknown(200 + n, 2 + u64::from(n) * 200, OperationKind::RELEASE));
     }
     // One grant too many is what the releases of unknown outcome can explain; forty are not.
     for n in 0..40 {
@@ -212,10 +212,10 @@ fn thirty_readers_at_once_cost_little() {
         for reader in 0..30 {
             let at = round * 200 + u64::from(reader);
             operations.push(op(reader, at, at + 40, SHARE));
-            operations.push(op(reader, at + 80, at + 120, OperationKind::Release));
+            operations.push(op(reader, at + 80, at + 120, OperationKind::RELEASE));
         }
         operations.push(op(40, round * 200 + 1, round * 200 + 190, TAKE));
-        operations.push(op(40, round * 200 + 191, round * 200 + 192, OperationKind::Release));
+        operations.push(op(40, round * 200 + 191, round * 200 + 192, OperationKind::RELEASE));
     }
     let (decision, looks) = costed("rw", &operations);
     assert!(matches!(decision, Decision::Legal), "{decision:?}");

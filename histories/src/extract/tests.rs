@@ -7,7 +7,7 @@ use crate::operation::{Ended, Operation, OperationKind};
 use crate::search::Budget;
 use base::Mode;
 
-const TAKE: OperationKind = OperationKind::Acquire { mode: Mode::Exclusive, token: None };
+const TAKE: OperationKind = OperationKind::acquire(Mode::Exclusive);
 const ROOM: Room = Room { keys: 4, operations: 16, close: 6, processes: 8 };
 
 fn op(process: u32, invoke: u64, action: OperationKind) -> Operation {
@@ -19,7 +19,7 @@ fn op(process: u32, invoke: u64, action: OperationKind) -> Operation {
 fn rounds(count: u64) -> Vec<Operation> {
     let round = |n: u64| {
         let process = (n % 2) as u32;
-        [op(process, 4 * n, TAKE), op(process, 4 * n + 2, OperationKind::Release)]
+        [op(process, 4 * n, TAKE), op(process, 4 * n + 2, OperationKind::RELEASE)]
     };
     (0..count).flat_map(round).collect()
 }
@@ -88,7 +88,7 @@ fn keys_that_go_wrong_come_first() {
 #[test]
 fn there_are_no_more_lanes_than_there_is_room_for() {
     let operations: Vec<Operation> =
-        (0..100).map(|n| op(n, 2 * u64::from(n), OperationKind::Release)).collect();
+        (0..100).map(|n| op(n, 2 * u64::from(n), OperationKind::RELEASE)).collect();
     let room = Room { processes: 3, ..ROOM };
     let all = extracted("semaphore:3", &operations, room, usize::MAX);
     assert_eq!(all.keys[0].wide.shown, [0, 1, 2]);

@@ -13,6 +13,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "cas-register",
     bound: None,
     summary: "a cell with read, write and compare-and-set",
+    reentrant: None,
     lock: None,
     takes: |action| {
         use OperationKind::{Cas, Miss, Read, Write};

@@ -2,7 +2,7 @@
 //! before it. A grant that brought no token is under no such rule.
 
 use super::rw::{Does, HolderStep, LockHolders};
-use super::{Around, Model, ModelSpec, is_shared_lock};
+use super::{Around, BeforeGoal, Between, Model, ModelSpec, is_shared_lock};
 use crate::operation::{Operation, Token};
 use crate::search::{Meter, SpentBudget, line, search};
 use crate::state::ModelState;
@@ -12,6 +12,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "fenced",
     bound: None,
     summary: "`rw` whose tokens grow with every grant",
+    reentrant: Some("fenced:reentrant"),
     lock: Some(|_| StrictLock { rule: Rule::ReadWrite, fenced: true }),
     takes: is_shared_lock,
     search: |_, operations, meter| search(&FencedModel, operations, meter),
@@ -48,11 +49,7 @@ impl Model for FencedModel {
 
     /// Decides as without tokens; but a grant cannot be put behind one with a greater token.
     fn passes(&self, earlier: &HolderStep, later: &HolderStep, _optional: bool) -> bool {
-        let rising = match (earlier.does, later.does) {
-            (Does::Take(_, Some(earlier)), Does::Take(_, Some(later))) => earlier < later,
-            _ => false,
-        };
-        earlier.passes(later) && !rising
+        earlier.passes(later) && !earlier.has_less_token(later)
     }
 
     fn eager<'a>(
@@ -66,6 +63,42 @@ impl Model for FencedModel {
 
     fn idle(&self, step: &HolderStep, last: bool) -> bool {
         step.idle(last)
+    }
+
+    fn is_of_use<'a>(
+        &self,
+        (held, _): &Self::State,
+        step: BeforeGoal<'a, HolderStep>,
+        goal: &HolderStep,
+        left: impl Iterator<Item = BeforeGoal<'a, HolderStep>> + Clone,
+    ) -> bool {
+        HolderStep::is_of_use(step, &held.modes(step.step.process), goal, left)
+    }
+
+    fn is_forced<'a>(
+        &self,
+        (held, _): &Self::State,
+        step: &HolderStep,
+        goal: &HolderStep,
+        left: impl Iterator<Item = BeforeGoal<'a, HolderStep>> + Clone,
+    ) -> bool {
+        step.is_forced(&held.modes(step.process), goal, left)
+    }
+
+    fn relates(&self) -> bool {
+        true
+    }
+
+    fn becomes(
+        &self,
+        (from, mark): &Self::State,
+        (to, reached): &Self::State,
+        between: Between<'_, HolderStep>,
+    ) -> bool {
+        let tokens = between.steps.iter().filter_map(|step| step.token());
+        // Those that are missing must still be legal.
+        let rises = tokens.clone().all(|token| mark.is_none_or(|mark| mark < token));
+        rises && tokens.max().or(*mark) == *reached && from.becomes(to, between)
     }
 
     fn heap((held, _): &Self::State) -> usize {

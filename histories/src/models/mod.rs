@@ -14,19 +14,20 @@ mod owner_mutex;
 mod reentrant;
 mod register;
 mod rw;
+mod rw_reentrant;
 mod semaphore;
 mod set;
 
 #[cfg(test)]
 pub(crate) use {
     cas_register::CasRegister, fenced::FencedModel, mutex::Mutex, owner_mutex::OwnerMutex,
-    reentrant::ReentrantModel, rw::Rw, semaphore::Semaphore, set::Set,
+    reentrant::ReentrantModel, rw::Rw, rw_reentrant::ReentrantRw, semaphore::Semaphore, set::Set,
 };
 
 use crate::operation::{Operation, OperationKind};
 use crate::search::{Line, Meter, SearchAnswer, SpentBudget, WantedLine};
 use crate::state::ModelState;
-use crate::sweep::strict::StrictLock;
+use crate::sweep::{Rule, strict::StrictLock};
 use base::Mode;
 use std::fmt;
 use std::hash::Hash;
@@ -37,9 +38,11 @@ pub const MODELS: &[ModelSpec] = &[
     mutex::SPEC,
     owner_mutex::SPEC,
     rw::SPEC,
+    rw_reentrant::RW,
     reentrant::SPEC,
     semaphore::SPEC,
     fenced::SPEC,
+    rw_reentrant::FENCED,
     register::SPEC,
     cas_register::SPEC,
     set::SPEC,
@@ -84,6 +87,37 @@ pub(crate) trait Model {
     where
         Self::Step: 'a;
 
+    /// Returns false if, on each line that takes a legal step here and comes to the goal, the step
+    /// can be put behind the goal, or left out if it is optional. `left` are the steps that a line
+    /// may take before the goal, this one among them.
+    fn is_of_use<'a>(
+        &self,
+        _state: &Self::State,
+        _step: BeforeGoal<'a, Self::Step>,
+        _goal: &Self::Step,
+        _left: impl Iterator<Item = BeforeGoal<'a, Self::Step>> + Clone,
+    ) -> bool
+    where
+        Self::Step: 'a,
+    {
+        true
+    }
+
+    /// Returns true if each line from here to the goal takes a step such as this one, and may as well
+    /// take this one at once.
+    fn is_forced<'a>(
+        &self,
+        _state: &Self::State,
+        _step: &Self::Step,
+        _goal: &Self::Step,
+        _left: impl Iterator<Item = BeforeGoal<'a, Self::Step>> + Clone,
+    ) -> bool
+    where
+        Self::Step: 'a,
+    {
+        false
+    }
+
     /// Returns true if a step is legal in every state, and leads from all of them to the same one.
     /// Right before another such step it leaves no trace.
     fn constant(&self, _step: &Self::Step) -> bool {
@@ -102,8 +136,23 @@ pub(crate) trait Model {
 
     /// Returns true if, of two lines to the same state, the one with a part of the other's open
     /// steps can go wherever the other can: the steps that it lacks can be put in at every state,
-    /// in some order, and lead back to that state.
-    fn fewer(&self) -> bool {
+    /// in some order, and lead back to that state. `steps` are all that there are.
+    fn fewer(&self, _steps: &[Self::Step]) -> bool {
+        false
+    }
+
+    /// Returns true if [`becomes`](Self::becomes) is ever true of two states.
+    fn relates(&self) -> bool {
+        false
+    }
+
+    /// Returns true if steps lead from one state to the other, in some order.
+    fn becomes(
+        &self,
+        _from: &Self::State,
+        _to: &Self::State,
+        _between: Between<'_, Self::Step>,
+    ) -> bool {
         false
     }
 
@@ -127,6 +176,23 @@ pub(crate) struct Around<'a, Step, Open> {
     pub open: Open,
 }
 
+/// A step that a line may take before it comes to its goal.
+#[derive(Clone, Copy)]
+pub(crate) struct BeforeGoal<'a, Step> {
+    pub step: &'a Step,
+    /// It need not happen.
+    pub optional: bool,
+}
+
+/// Steps that may lead from one state to another.
+#[derive(Clone, Copy)]
+pub(crate) struct Between<'a, Step> {
+    /// Steps that have to be taken, in any order.
+    pub steps: &'a [&'a Step],
+    /// The number of optional steps of this kind, each of which may be taken.
+    pub left: &'a dyn Fn(&Step) -> u32,
+}
+
 /// A model in the list: its name, its parameter and how to make it.
 pub struct ModelSpec {
     /// The name of the model.
@@ -135,6 +201,8 @@ pub struct ModelSpec {
     pub bound: Option<&'static str>,
     /// The model in one line, for `picklock list`.
     pub summary: &'static str,
+    /// The model of the same lock that its holder may take again, if it is another one.
+    pub reentrant: Option<&'static str>,
     /// The sets of holds that are legal, and whether tokens grow; `None` when it is not a lock.
     pub(crate) lock: Option<fn(u32) -> StrictLock>,
     /// Returns true if the model knows this action.
@@ -158,6 +226,22 @@ impl NamedModel {
     /// Returns true if it is a lock that can be held shared.
     pub(crate) fn is_shared(&self) -> bool {
         (self.spec.takes)(&OperationKind::Convert { mode: Mode::Shared })
+    }
+
+    /// Returns true if it is a lock.
+    pub(crate) fn is_lock(&self) -> bool {
+        self.spec.lock.is_some()
+    }
+
+    /// Returns true if it has several permits, of which one acquire may take many.
+    pub(crate) fn has_permits(&self) -> bool {
+        let rule = self.spec.lock.map(|lock| lock(self.bound).rule);
+        self.spec.bound.is_some() && matches!(rule, Some(Rule::Permits(_)))
+    }
+
+    /// The model of the same lock that its holder may take again, if it is another one.
+    pub fn reentrant(&self) -> Option<&'static str> {
+        self.spec.reentrant
     }
 
     /// Returns true if it is a lock whose grants bring tokens.
@@ -194,8 +278,12 @@ impl FromStr for NamedModel {
     type Err = NoModel;
 
     fn from_str(text: &str) -> Result<Self, NoModel> {
-        let (name, bound) = text.split_once(':').map_or((text, None), |(n, b)| (n, Some(b)));
-        let spec = MODELS.iter().find(|spec| spec.name == name);
+        let named = |name: &str| MODELS.iter().find(|spec| spec.name == name);
+        let (name, bound) = match text.split_once(':') {
+            Some((name, bound)) if named(text).is_none() => (name, Some(bound)),
+            _ => (text, None),
+        };
+        let spec = named(name);
         let spec = spec.ok_or_else(|| NoModel::Unknown(name.into()))?;
         let bound = match (spec.bound, bound) {
             (None, None) => 1,
@@ -216,7 +304,8 @@ impl FromStr for NamedModel {
 
 /// Returns true if an action is one of a lock.
 pub(crate) fn is_lock(action: &OperationKind) -> bool {
-    matches!(action, OperationKind::Acquire { .. } | OperationKind::Release)
+    use OperationKind::{Acquire, Confirm, Release};
+    matches!(action, Acquire { .. } | Release { .. } | Confirm)
 }
 
 /// Returns true if an action is one of a lock that can be held in two modes.

@@ -10,6 +10,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "mutex",
     bound: None,
     summary: "a lock that anybody may free (Knossos' mutex)",
+    reentrant: Some("reentrant:2"),
     lock: Some(|_| StrictLock { rule: Rule::Permits(1), fenced: false }),
     takes: is_lock,
     search: |_, operations, meter| search(&Mutex, operations, meter),
@@ -22,13 +23,14 @@ pub(crate) struct Mutex;
 pub(crate) enum MutexStep {
     Take,
     Free,
+    Confirm,
 }
 
 impl MutexStep {
-    /// Reads a step for every model in which it does not matter who takes and who frees.
-    pub(super) fn of(operation: &&Operation) -> Self {
+    fn of(operation: &&Operation) -> Self {
         match operation.action {
-            OperationKind::Release => Self::Free,
+            OperationKind::Release { .. } => Self::Free,
+            OperationKind::Confirm => Self::Confirm,
             _ => Self::Take,
         }
     }
@@ -54,32 +56,37 @@ impl Model for Mutex {
         match step {
             MutexStep::Take => (!held).then_some(true),
             MutexStep::Free => held.then_some(false),
+            MutexStep::Confirm => held.then_some(true),
         }
     }
 
-    /// Two of a kind never follow each other.
+    /// Two that take or free it never follow each other, and to confirm it changes nothing.
     fn passes(&self, earlier: &MutexStep, later: &MutexStep, _optional: bool) -> bool {
         earlier == later
     }
 
-    /// Never: to free the lock now may take it from somebody who frees it later.
+    /// To free the lock now may take it from somebody who frees it later.
     fn eager<'a>(
         &self,
         _: &bool,
-        _: &MutexStep,
+        step: &MutexStep,
         _: Around<'a, MutexStep, impl Iterator<Item = &'a MutexStep>>,
     ) -> bool {
-        false
+        self.pure(step)
     }
 
-    fn idle(&self, _: &MutexStep, _last: bool) -> bool {
-        false
+    fn pure(&self, step: &MutexStep) -> bool {
+        *step == MutexStep::Confirm
+    }
+
+    fn idle(&self, step: &MutexStep, _last: bool) -> bool {
+        self.pure(step)
     }
 
     /// Steps that lead back to the same state are as many of the one kind as of the other, and
-    /// can be put in by turns.
-    fn fewer(&self) -> bool {
-        true
+    /// can be put in by turns; but a free lock cannot be confirmed.
+    fn fewer(&self, steps: &[MutexStep]) -> bool {
+        !steps.contains(&MutexStep::Confirm)
     }
 
     fn describe(&self, held: &bool) -> ModelState {

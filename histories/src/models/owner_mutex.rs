@@ -12,6 +12,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "owner-mutex",
     bound: None,
     summary: "a lock that only its holder may free",
+    reentrant: Some("reentrant:2"),
     lock: Some(|_| StrictLock { rule: Rule::Permits(1), fenced: false }),
     takes: is_lock,
     search: |_, operations, meter| search(&OwnerMutex, operations, meter),
@@ -39,7 +40,8 @@ impl Model for OwnerMutex {
 
     fn apply(&self, holder: &Option<u32>, step: &HolderStep) -> Option<Option<u32>> {
         match step.does {
-            Does::Free => (*holder == Some(step.process)).then_some(None),
+            Does::Free(_) => (*holder == Some(step.process)).then_some(None),
+            Does::Confirm => (*holder == Some(step.process)).then_some(*holder),
             _ => holder.is_none().then_some(Some(step.process)),
         }
     }

@@ -12,6 +12,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "reentrant",
     bound: Some("greatest depth"),
     summary: "a lock that its holder may take again, up to d deep",
+    reentrant: None,
     lock: Some(|depth| StrictLock { rule: Rule::Reentrant(depth), fenced: false }),
     takes: is_lock,
     search: |depth, operations, meter| search(&ReentrantModel { depth }, operations, meter),
@@ -43,11 +44,12 @@ impl Model for ReentrantModel {
 
     fn apply(&self, held: &Self::State, step: &HolderStep) -> Option<Self::State> {
         match (step.does, *held) {
-            (Does::Free, Some((holder, 1))) if holder == step.process => Some(None),
-            (Does::Free, Some((holder, depth))) if holder == step.process => {
+            (Does::Confirm, Some((holder, _))) => (holder == step.process).then_some(*held),
+            (Does::Free(_), Some((holder, 1))) if holder == step.process => Some(None),
+            (Does::Free(_), Some((holder, depth))) if holder == step.process => {
                 Some(Some((holder, depth - 1)))
             }
-            (Does::Free, _) => None,
+            (Does::Free(_) | Does::Confirm, _) => None,
             (_, None) => Some(Some((step.process, 1))),
             (_, Some((holder, depth))) => {
                 (holder == step.process && depth < self.depth).then_some(Some((holder, depth + 1)))

@@ -9,6 +9,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "register",
     bound: None,
     summary: "a cell with read and write",
+    reentrant: None,
     lock: None,
     takes: |action| matches!(action, OperationKind::Read { .. } | OperationKind::Write { .. }),
     search: |_, operations, meter| search(&CasRegister, operations, meter),

@@ -4,7 +4,7 @@
 //! The step of this model, and what is proved about steps here, serve every lock that knows its
 //! holders (`owner-mutex`, `fenced`).
 
-use super::{Around, Model, ModelSpec, is_shared_lock};
+use super::{Around, BeforeGoal, Between, Model, ModelSpec, is_shared_lock};
 use crate::operation::{Operation, OperationKind, Token};
 use crate::search::{Meter, SpentBudget, line, search};
 use crate::state::ModelState;
@@ -18,6 +18,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "rw",
     bound: None,
     summary: "one writer or many readers, with upgrade and downgrade",
+    reentrant: Some("rw:reentrant"),
     lock: Some(|_| StrictLock { rule: Rule::ReadWrite, fenced: false }),
     takes: is_shared_lock,
     search: |_, operations, meter| search(&Rw, operations, meter),
@@ -39,15 +40,18 @@ pub(crate) struct HolderStep {
 pub(crate) enum Does {
     Take(Mode, Option<Token>),
     Convert(Mode),
-    Free,
+    /// Frees the latest hold, or the latest of a mode.
+    Free(Option<Mode>),
+    Confirm,
 }
 
 impl HolderStep {
     pub(super) fn of(operation: &&Operation) -> Self {
         let does = match operation.action {
-            OperationKind::Acquire { mode, token } => Does::Take(mode, token),
+            OperationKind::Acquire { mode, token, .. } => Does::Take(mode, token),
             OperationKind::Convert { mode } => Does::Convert(mode),
-            _ => Does::Free,
+            OperationKind::Release { .. } => Does::Free(None),
+            _ => Does::Confirm,
         };
         Self { process: operation.process, does, reader: false }
     }
@@ -73,18 +77,119 @@ impl HolderStep {
     /// be taken later. And two that take no more may change places: each is legal if its process
     /// holds the lock, which the other's step does not touch; and where both hold it, both are
     /// readers, whom a downgrade does not change. A reader may also come before another leaves.
+    /// What is confirmed is no more than that the process holds the lock.
     pub(super) fn passes(&self, later: &Self) -> bool {
         let enters = self.reader && matches!(later.does, Does::Take(Mode::Shared, _));
         (self.takes_more() || !later.takes_more() || enters) && self.process != later.process
     }
 
-    /// [`Model::eager`]: to hold less leaves more to all others, and the process itself does
-    /// nothing else in the meantime.
-    pub(super) fn eager(&self, alone: bool) -> bool {
-        !self.takes_more() && alone
+    /// Returns true if steps of one process lead from some holds to others, each an `[exclusive,
+    /// shared]` count. First it frees, then it takes: so it never holds more than at one of the
+    /// ends, and whatever it frees it has at first.
+    fn becomes(process: u32, from: [u32; 2], to: [u32; 2], between: Between<'_, Self>) -> bool {
+        let (mut freed, mut held) = (0, from);
+        for step in between.steps.iter().filter(|step| step.process == process) {
+            match step.does {
+                Does::Take(Mode::Exclusive, _) => held[0] += 1,
+                Does::Take(Mode::Shared, _) => held[1] += 1,
+                Does::Free(_) => freed += 1,
+                Does::Confirm if from == [0, 0] => return false,
+                Does::Confirm => {}
+                Does::Convert(_) => return false,
+            }
+        }
+        let left = |does| {
+            let step = |reader| Self { process, does, reader };
+            (between.left)(&step(true)) + (between.left)(&step(false))
+        };
+        let mut excess = 0;
+        for (at, mode) in [Mode::Exclusive, Mode::Shared].into_iter().enumerate() {
+            let (over, lack) = (held[at].saturating_sub(to[at]), to[at].saturating_sub(held[at]));
+            if over > from[at] || lack > 0 && left(Does::Take(mode, None)) < lack {
+                return false;
+            }
+            excess += over;
+        }
+        freed <= excess && (freed == excess || left(Does::Free(None)) >= excess - freed)
     }
 
-    /// [`Model::idle`]: a take or an upgrade in doubt whose process does nothing for certain after
+    /// [`Model::is_of_use`], where a process can hold the lock more than once or not. `held` is the
+    /// modes that the process of the step holds.
+    ///
+    /// To take the lock is of use where the process has no hold and frees one before the goal, which
+    /// then is this one; one of the two must be certain, or neither need be. Where it has a hold, it
+    /// can free that, and take the lock behind the goal. To free the lock is of use where the hold
+    /// is in the way of somebody who takes it, which is the goal or comes before it.
+    pub(super) fn is_of_use<'a>(
+        before: BeforeGoal<'a, Self>,
+        held: &[Mode],
+        goal: &Self,
+        left: impl Iterator<Item = BeforeGoal<'a, Self>> + Clone,
+    ) -> bool {
+        let BeforeGoal { step, optional } = before;
+        let mut all = left.clone().map(|it| it.step).chain([goal]);
+        let ours = |other: &Self| other.process == step.process;
+        if all.clone().any(|it| ours(it) && matches!(it.does, Does::Convert(_))) {
+            return true;
+        }
+        match step.does {
+            Does::Take(..) if all.any(|it| step.has_less_token(it)) => true,
+            Does::Take(..) => {
+                let frees = |it: &BeforeGoal<'_, Self>| {
+                    ours(it.step) && !it.step.takes_more() && !(optional && it.optional)
+                };
+                held.is_empty()
+                    && (ours(goal) && !goal.takes_more() || left.clone().any(|it| frees(&it)))
+            }
+            Does::Free(_) => all.any(|it| match it.does {
+                Does::Take(mode, _) | Does::Convert(mode) => {
+                    held.iter().any(|held| held.excludes(mode))
+                }
+                Does::Free(_) | Does::Confirm => false,
+            }),
+            Does::Convert(_) | Does::Confirm => true,
+        }
+    }
+
+    /// [`Model::is_forced`]: a hold that is in the way of the goal has to end before it, and what its
+    /// process does before that it can do behind it as well.
+    pub(super) fn is_forced<'a>(
+        &self,
+        held: &[Mode],
+        goal: &Self,
+        left: impl Iterator<Item = BeforeGoal<'a, Self>> + Clone,
+    ) -> bool {
+        let (Does::Free(_), Does::Take(mode, _) | Does::Convert(mode)) = (self.does, goal.does)
+        else {
+            return false;
+        };
+        let in_the_way =
+            goal.process != self.process && held.iter().any(|held| held.excludes(mode));
+        let mut ours = left.map(|it| it.step).filter(|it| it.process == self.process);
+        let as_well = |step: &Self| matches!(step.does, Does::Free(_) | Does::Take(..));
+        in_the_way && ours.all(as_well)
+    }
+
+    /// The token of a grant.
+    pub(super) fn token(&self) -> Option<Token> {
+        match self.does {
+            Does::Take(_, token) => token,
+            _ => None,
+        }
+    }
+
+    /// Returns true if both are grants with tokens, and this one's is the smaller.
+    pub(super) fn has_less_token(&self, later: &Self) -> bool {
+        self.token().zip(later.token()).is_some_and(|(ours, theirs)| ours < theirs)
+    }
+
+    /// [`Model::eager`]: to hold less leaves more to all others, and the process itself does
+    /// nothing else in the meantime. To confirm a hold changes nothing.
+    pub(super) fn eager(&self, alone: bool) -> bool {
+        self.does == Does::Confirm || !self.takes_more() && alone
+    }
+
+    /// [`Model::idle`]: to confirm a hold is of use to nobody. And a take or an upgrade in doubt whose process does nothing for certain after
     /// it. Take a line that is legal, and the first such step of a process on it. All steps of the
     /// process behind it are in doubt as well. Leave it out, and of those behind it all that take
     /// more, and each release that only gives back what is left out: one that does not bring the
@@ -94,7 +199,7 @@ impl HolderStep {
     /// hold, and so are the steps of all others, whom less is in the way. Tokens forbid no less on
     /// a line with fewer grants. So the step is of no use, one process after the other.
     pub(super) fn idle(&self, last: bool) -> bool {
-        self.takes_more() && last
+        self.does == Does::Confirm || self.takes_more() && last
     }
 }
 
@@ -111,7 +216,9 @@ impl LockHolders {
         let mut next = self.clone();
         match step.does {
             Does::Take(mode, _) => next.take(step.process, mode)?,
-            Does::Free => next.free(step.process)?,
+            Does::Free(_) => next.free(step.process)?,
+            Does::Confirm if !next.holds(step.process) => return None,
+            Does::Confirm => {}
             Does::Convert(mode) => {
                 next.free(step.process)?;
                 next.take(step.process, mode)?;
@@ -141,6 +248,39 @@ impl LockHolders {
             self.readers.remove(place);
         }
         Some(())
+    }
+
+    /// [`Model::becomes`], where tokens do not matter: all frees come before all takes, and so every
+    /// state between the two is a part of one of them.
+    pub(super) fn becomes(&self, to: &Self, between: Between<'_, HolderStep>) -> bool {
+        let holders = |it: &Self| it.writer.into_iter().chain(it.readers.clone());
+        let mut all: SmallVec<[u32; 8]> = holders(self).chain(holders(to)).collect();
+        all.extend(between.steps.iter().map(|step| step.process));
+        all.sort_unstable();
+        all.dedup();
+        let holds = |process| (self.count(process), to.count(process));
+        all.into_iter().all(|process| {
+            let (before, after) = holds(process);
+            HolderStep::becomes(process, before, after, between)
+        })
+    }
+
+    /// The modes in which a process holds it.
+    pub(super) fn modes(&self, process: u32) -> SmallVec<[Mode; 2]> {
+        let [exclusive, shared] = self.count(process);
+        let held = [(exclusive, Mode::Exclusive), (shared, Mode::Shared)];
+        held.into_iter().filter(|(count, _)| *count > 0).map(|(_, mode)| mode).collect()
+    }
+
+    /// The number of holds of a process: exclusive and shared.
+    fn count(&self, process: u32) -> [u32; 2] {
+        let from = self.readers.partition_point(|reader| *reader < process);
+        let until = self.readers.partition_point(|reader| *reader <= process);
+        [u32::from(self.writer == Some(process)), (until - from) as u32]
+    }
+
+    fn holds(&self, process: u32) -> bool {
+        self.count(process) != [0, 0]
     }
 
     /// Returns the bytes outside of the state itself: see [`Model::heap`].
@@ -196,6 +336,39 @@ impl Model for Rw {
 
     fn idle(&self, step: &HolderStep, last: bool) -> bool {
         step.idle(last)
+    }
+
+    fn is_of_use<'a>(
+        &self,
+        held: &LockHolders,
+        step: BeforeGoal<'a, HolderStep>,
+        goal: &HolderStep,
+        left: impl Iterator<Item = BeforeGoal<'a, HolderStep>> + Clone,
+    ) -> bool {
+        HolderStep::is_of_use(step, &held.modes(step.step.process), goal, left)
+    }
+
+    fn is_forced<'a>(
+        &self,
+        held: &LockHolders,
+        step: &HolderStep,
+        goal: &HolderStep,
+        left: impl Iterator<Item = BeforeGoal<'a, HolderStep>> + Clone,
+    ) -> bool {
+        step.is_forced(&held.modes(step.process), goal, left)
+    }
+
+    fn relates(&self) -> bool {
+        true
+    }
+
+    fn becomes(
+        &self,
+        from: &LockHolders,
+        to: &LockHolders,
+        between: Between<'_, HolderStep>,
+    ) -> bool {
+        from.becomes(to, between)
     }
 
     fn heap(held: &LockHolders) -> usize {

@@ -1,8 +1,8 @@
-//! `semaphore:k`: k permits; each acquire takes one, and whoever likes may give one back.
+//! `semaphore:k`: k permits; an acquire takes one or, at one moment, several, and whoever likes may
+//! give some back.
 
-use super::mutex::MutexStep;
 use super::{Around, Model, ModelSpec, is_lock};
-use crate::operation::Operation;
+use crate::operation::{Operation, OperationKind};
 use crate::search::{Meter, SpentBudget, line, search};
 use crate::state::ModelState;
 use crate::sweep::{Rule, strict::StrictLock};
@@ -10,7 +10,8 @@ use crate::sweep::{Rule, strict::StrictLock};
 pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "semaphore",
     bound: Some("number of permits"),
-    summary: "at most k holds at once",
+    summary: "at most k permits in use at once",
+    reentrant: None,
     lock: Some(|permits| StrictLock { rule: Rule::Permits(permits), fenced: false }),
     takes: is_lock,
     search: |permits, operations, meter| search(&Semaphore { permits }, operations, meter),
@@ -23,53 +24,77 @@ pub(crate) struct Semaphore {
     pub permits: u32,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum SemaphoreStep {
+    Take(u32),
+    Free(u32),
+    Confirm,
+}
+
+impl SemaphoreStep {
+    fn of(operation: &&Operation) -> Self {
+        match operation.action {
+            OperationKind::Acquire { permits, .. } => Self::Take(permits),
+            OperationKind::Release { permits, .. } => Self::Free(permits),
+            _ => Self::Confirm,
+        }
+    }
+}
+
 impl Model for Semaphore {
     /// Permits that are taken.
     type State = u32;
-    type Step = MutexStep;
+    type Step = SemaphoreStep;
 
     fn steps(
         &self,
         operations: &[&Operation],
         _: &mut Meter<'_, '_>,
-    ) -> Result<Vec<MutexStep>, SpentBudget> {
-        Ok(operations.iter().map(MutexStep::of).collect())
+    ) -> Result<Vec<SemaphoreStep>, SpentBudget> {
+        Ok(operations.iter().map(SemaphoreStep::of).collect())
     }
 
     fn initial(&self) -> u32 {
         0
     }
 
-    fn apply(&self, taken: &u32, step: &MutexStep) -> Option<u32> {
+    fn apply(&self, taken: &u32, step: &SemaphoreStep) -> Option<u32> {
         match step {
-            MutexStep::Take => (*taken < self.permits).then(|| taken + 1),
-            MutexStep::Free => taken.checked_sub(1),
+            SemaphoreStep::Take(permits) => {
+                taken.checked_add(*permits).filter(|taken| *taken <= self.permits)
+            }
+            SemaphoreStep::Free(permits) => taken.checked_sub(*permits),
+            SemaphoreStep::Confirm => Some(*taken).filter(|taken| *taken > 0),
         }
     }
 
     /// Two of a kind are the same either way round. A permit that is taken may be the one that is
     /// given back next, and the other way round, so two of different kinds are not.
-    fn passes(&self, earlier: &MutexStep, later: &MutexStep, _optional: bool) -> bool {
-        earlier == later
+    fn passes(&self, earlier: &SemaphoreStep, later: &SemaphoreStep, _optional: bool) -> bool {
+        std::mem::discriminant(earlier) == std::mem::discriminant(later)
     }
 
-    /// Never: a permit that is given back now may have to be given back by somebody else later.
+    /// A permit that is given back now may have to be given back by somebody else later.
     fn eager<'a>(
         &self,
         _: &u32,
-        _: &MutexStep,
-        _: Around<'a, MutexStep, impl Iterator<Item = &'a MutexStep>>,
+        step: &SemaphoreStep,
+        _: Around<'a, SemaphoreStep, impl Iterator<Item = &'a SemaphoreStep>>,
     ) -> bool {
-        false
+        self.pure(step)
     }
 
-    fn idle(&self, _: &MutexStep, _last: bool) -> bool {
-        false
+    fn pure(&self, step: &SemaphoreStep) -> bool {
+        *step == SemaphoreStep::Confirm
     }
 
-    /// Returns the same as for the mutex.
-    fn fewer(&self) -> bool {
-        true
+    fn idle(&self, step: &SemaphoreStep, _last: bool) -> bool {
+        self.pure(step)
+    }
+
+    /// Returns the same as for the mutex, as long as permits are taken and given back one by one.
+    fn fewer(&self, steps: &[SemaphoreStep]) -> bool {
+        steps.iter().all(|step| matches!(step, SemaphoreStep::Take(1) | SemaphoreStep::Free(1)))
     }
 
     fn describe(&self, taken: &u32) -> ModelState {

@@ -12,6 +12,7 @@ pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "set",
     bound: None,
     summary: "a set to which members are added, read as a whole",
+    reentrant: None,
     lock: None,
     takes: |action| matches!(action, OperationKind::Add { .. } | OperationKind::Members { .. }),
     search: |_, operations, meter| search(&Set, operations, meter),

@@ -20,6 +20,7 @@ fn every_model_is_found_by_its_name() {
     for spec in MODELS {
         let name = spec.bound.map_or(spec.name.to_owned(), |_| format!("{}:3", spec.name));
         assert_eq!(parsed(&name), Ok(name));
+        assert_eq!(spec.reentrant.map(parsed), spec.reentrant.map(|name| Ok(name.into())));
     }
 }
 
@@ -37,8 +38,8 @@ fn what_names_no_model_is_refused_with_the_remedy() {
     assert!(bound("mutex:2").contains("takes no number"));
 }
 
-const TAKE: OperationKind = OperationKind::Acquire { mode: Mode::Exclusive, token: None };
-const SHARE: OperationKind = OperationKind::Acquire { mode: Mode::Shared, token: None };
+const TAKE: OperationKind = OperationKind::acquire(Mode::Exclusive);
+const SHARE: OperationKind = OperationKind::acquire(Mode::Shared);
 
 fn op(process: u32, invoke: u64, answer: u64, action: OperationKind) -> Operation {
     let answer = Some(answer);
@@ -64,11 +65,13 @@ fn what_a_model_does_not_know_is_named() {
     let convert = OperationKind::Convert { mode: Mode::Shared };
     for (model, known, unknown) in [
         ("mutex", TAKE, convert.clone()),
-        ("owner-mutex", OperationKind::Release, write()),
+        ("owner-mutex", OperationKind::RELEASE, write()),
         ("semaphore:2", TAKE, convert.clone()),
         ("reentrant:2", TAKE, convert.clone()),
         ("rw", convert.clone(), write()),
-        ("fenced", convert, OperationKind::Add { value: 1 }),
+        ("fenced", convert.clone(), OperationKind::Add { value: 1 }),
+        ("rw:reentrant", OperationKind::Confirm, write()),
+        ("fenced:reentrant", convert, OperationKind::Add { value: 1 }),
         ("register", write(), cas()),
         ("cas-register", cas(), TAKE),
         ("set", OperationKind::Add { value: 1 }, write()),
@@ -100,25 +103,26 @@ fn a_state_is_told_in_words() {
     let token = |token: u64| OperationKind::Acquire {
         mode: Mode::Exclusive,
         token: Some(Token::from(token)),
+        permits: 1,
     };
     let read = |value| OperationKind::Read { value: Some(value) };
     let write = |value| OperationKind::Write { value: Some(value) };
     let add = |value| OperationKind::Add { value };
     for (model, actions, words) in [
         ("mutex", vec![TAKE, TAKE], "it was held"),
-        ("mutex", vec![OperationKind::Release], "it was free"),
+        ("mutex", vec![OperationKind::RELEASE], "it was free"),
         ("owner-mutex", vec![TAKE, TAKE], "it was held by process 0"),
-        ("owner-mutex", vec![OperationKind::Release], "it was free"),
+        ("owner-mutex", vec![OperationKind::RELEASE], "it was free"),
         ("semaphore:2", vec![TAKE, TAKE, TAKE], "all its permits were taken"),
-        ("semaphore:2", vec![OperationKind::Release], "none of its permits was taken"),
+        ("semaphore:2", vec![OperationKind::RELEASE], "none of its permits was taken"),
         ("reentrant:2", vec![TAKE, TAKE], "it was held by process 0, which had entered it 1 time"),
-        ("reentrant:2", vec![OperationKind::Release], "it was free"),
+        ("reentrant:2", vec![OperationKind::RELEASE], "it was free"),
         ("rw", vec![TAKE, TAKE], "it was held by process 0"),
         ("rw", vec![SHARE, TAKE], "it was held shared by process 0"),
         ("rw", vec![SHARE, SHARE, TAKE], "it was held shared by processes 0 and 1"),
-        ("rw", vec![OperationKind::Release], "it was free"),
+        ("rw", vec![OperationKind::RELEASE], "it was free"),
         ("fenced", vec![token(7), token(8)], "it was held by process 0, and its last token was 7"),
-        ("fenced", vec![OperationKind::Release], "it was free"),
+        ("fenced", vec![OperationKind::RELEASE], "it was free"),
         ("register", vec![write(4), read(Some(5))], "it held 4"),
         ("cas-register", vec![read(Some(5))], "there was nothing in it"),
         (
@@ -132,13 +136,19 @@ fn a_state_is_told_in_words() {
 }
 
 /// Operations one after the other, each as a process and what it does: `T`akes the lock, takes it
-/// `S`hared, `F`rees it, `U`pgrades, `D`owngrades.
+/// `S`hared, `F`rees it, frees it as a `W`riter or `R`eader, `U`pgrades, `D`owngrades, is told that
+/// it holds it (`C`); takes two permits or gives them back (`2`, `3`).
 fn walk(text: &str) -> Vec<Operation> {
     let step = |(at, word): (u64, &str)| {
         let action = match word.as_bytes()[1] {
             b'T' => TAKE,
             b'S' => SHARE,
-            b'F' => OperationKind::Release,
+            b'F' => OperationKind::RELEASE,
+            b'W' => OperationKind::Release { mode: Some(Mode::Exclusive), permits: 1 },
+            b'R' => OperationKind::Release { mode: Some(Mode::Shared), permits: 1 },
+            b'C' => OperationKind::Confirm,
+            b'2' => OperationKind::Acquire { mode: Mode::Exclusive, token: None, permits: 2 },
+            b'3' => OperationKind::Release { mode: None, permits: 2 },
             b'U' => OperationKind::Convert { mode: Mode::Exclusive },
             b'D' => OperationKind::Convert { mode: Mode::Shared },
             other => panic!("{}", char::from(other)),
@@ -159,6 +169,18 @@ fn each_lock_walks_its_own_lines() {
         ("rw", "0S 1S 1F 0U 0D 2S 0F 2F 1T", ["0S 1S 0U", "0S 1T", "0T 1S"]),
         ("rw", "1S 0S 1S 1F 0F 1U 1F 2T", ["1S 0S 1S 1F 1F 1F", "0U", "0T 0D 1T"]),
         ("fenced", "0S 1S 1F 0U 0D 2S 0F 2F 1T", ["0S 1S 0U", "0S 1T", "0T 1S"]),
+        (
+            "rw:reentrant",
+            "0T 0S 0W 1S 0R 1R 1T 1T 1F 1F 2S",
+            ["0T 0S 1S", "0S 1S 0T", "0T 0S 0R 1S"],
+        ),
+        ("rw:reentrant", "0S 0T 0F 1S 1F 0U 0D 1S", ["0S 0T 1S", "0T 0T 0F 1T", "0T 1F"]),
+        ("fenced:reentrant", "0T 0T 0F 0F 1S 2S", ["0T 1T", "0F", "0T 0F 0F"]),
+        ("mutex", "0T 0C 1C 0F", ["0C", "0T 0F 0C", "0T 0F 1T 1F 1C"]),
+        ("owner-mutex", "0T 0C 0F 1T 1C", ["0C", "0T 1C", "0T 0F 1T 0C"]),
+        ("reentrant:2", "0T 0C 0T 0C 0F 0C 0F", ["0C", "0T 1C", "0T 0F 0C"]),
+        ("rw", "0S 1S 0C 1C 1F 0U 0C", ["0C", "0S 1C", "0S 1S 0F 0C"]),
+        ("semaphore:3", "02 0T 0C 03 12 1F 0F 1F", ["02 12", "0T 03", "0C"]),
     ] {
         assert_eq!(searched(model, &walk(legal)).unwrap().0, Decision::Legal, "{model} {legal}");
         for text in illegal {
@@ -174,9 +196,9 @@ fn who_is_answered_first_takes_the_lock_first() {
     let operations = [
         op(0, 1, 100, TAKE),
         op(1, 2, 20, TAKE),
-        op(2, 3, 4, OperationKind::Release),
+        op(2, 3, 4, OperationKind::RELEASE),
         op(3, 6, 8, TAKE),
-        op(4, 50, 51, OperationKind::Release),
+        op(4, 50, 51, OperationKind::RELEASE),
     ];
     for model in ["mutex", "semaphore:1"] {
         assert_eq!(searched(model, &operations).unwrap().0, Decision::Legal, "{model}");
@@ -189,10 +211,10 @@ fn who_is_answered_first_takes_the_lock_first() {
 fn what_could_have_been_done_already_may_be_needed_later() {
     let operations = [
         op(2, 1, 100, TAKE),
-        op(2, 2, 101, OperationKind::Release),
+        op(2, 2, 101, OperationKind::RELEASE),
         op(1, 3, 4, TAKE),
-        op(1, 5, 6, OperationKind::Release),
-        op(2, 50, 51, OperationKind::Release),
+        op(1, 5, 6, OperationKind::RELEASE),
+        op(2, 50, 51, OperationKind::RELEASE),
         op(2, 60, 70, TAKE),
     ];
     for model in ["mutex", "owner-mutex", "semaphore:1", "reentrant:1", "rw", "fenced"] {
@@ -233,7 +255,7 @@ fn a_crowd_that_waits_costs_no_more_than_those_who_are_served() {
     for turn in 0..2_000u64 {
         let (process, at) = (turn as u32 % 40, turn * 10);
         operations.push(op(process, at.saturating_sub(380), at + 5, TAKE));
-        operations.push(op(process, at + 6, at + 19, OperationKind::Release));
+        operations.push(op(process, at + 6, at + 19, OperationKind::RELEASE));
         if turn % 50 == 0 {
             operations.push(doubt(1_000 + turn as u32, at + 1, TAKE));
         }
@@ -253,13 +275,13 @@ fn pairs_in_doubt_cost_little_where_nobody_owns_anything() {
     for turn in 0..200u64 {
         let (process, at) = (turn as u32 % 10, turn * 10);
         operations.push(op(process, at.saturating_sub(80), at + 5, TAKE));
-        operations.push(op(process, at + 6, at + 9, OperationKind::Release));
+        operations.push(op(process, at + 6, at + 9, OperationKind::RELEASE));
     }
     for pair in 0..20u32 {
         let at = u64::from(pair) * 90;
         operations.extend([
             doubt(100 + pair, at + 1, TAKE),
-            doubt(200 + pair, at + 2, OperationKind::Release),
+            doubt(200 + pair, at + 2, OperationKind::RELEASE),
         ]);
     }
     operations.extend(
@@ -280,15 +302,15 @@ fn readers_in_doubt_cost_little() {
     for reader in 0..40u32 {
         let at = u64::from(reader) * 20;
         let mode = if reader % 2 == 0 { Mode::Shared } else { Mode::Exclusive };
-        let take = OperationKind::Acquire { mode, token: None };
+        let take = OperationKind::acquire(mode);
         operations.push(doubt(100 + reader, at, SHARE));
-        operations.push(doubt(100 + reader, at + 2, OperationKind::Release));
+        operations.push(doubt(100 + reader, at + 2, OperationKind::RELEASE));
         operations.push(op(reader % 3, at + 4, at + 5, take));
-        operations.push(op(reader % 3, at + 6, at + 7, OperationKind::Release));
+        operations.push(op(reader % 3, at + 6, at + 7, OperationKind::RELEASE));
     }
     // A release that was answered, after an acquire that was not.
     operations.push(doubt(200, 1, SHARE));
-    operations.push(op(200, 3, 900, OperationKind::Release));
+    operations.push(op(200, 3, 900, OperationKind::RELEASE));
     for model in ["rw", "fenced"] {
         let (decision, looks) = searched(model, &operations).unwrap();
         assert_eq!(decision, Decision::Legal, "{model}");
@@ -308,11 +330,11 @@ fn readers_that_entered_in_doubt_cost_little() {
     for reader in 0..40u32 {
         let at = u64::from(reader);
         operations.push(doubt(reader, at, SHARE));
-        operations.push(op(reader, 100 + at, 400 + at, OperationKind::Release));
+        operations.push(op(reader, 100 + at, 400 + at, OperationKind::RELEASE));
     }
     for turn in 0..10u64 {
         operations.push(op(50, 200 + turn * 4, 201 + turn * 4, SHARE));
-        operations.push(op(50, 202 + turn * 4, 203 + turn * 4, OperationKind::Release));
+        operations.push(op(50, 202 + turn * 4, 203 + turn * 4, OperationKind::RELEASE));
     }
     for model in ["rw", "fenced"] {
         let (decision, looks) = searched(model, &operations).unwrap();
@@ -328,11 +350,11 @@ fn readers_that_leave_at_once_cost_little() {
     for reader in 0..30 {
         let at = u64::from(reader);
         operations.push(op(reader, at, 100 + at, SHARE));
-        operations.push(op(reader, 200 + at, 400 + at, OperationKind::Release));
+        operations.push(op(reader, 200 + at, 400 + at, OperationKind::RELEASE));
     }
     operations.push(op(50, 300, 390, SHARE));
     operations.push(op(51, 391, 700, TAKE));
-    operations.push(op(50, 392, 600, OperationKind::Release));
+    operations.push(op(50, 392, 600, OperationKind::RELEASE));
     for model in ["rw", "fenced"] {
         let (decision, looks) = searched(model, &operations).unwrap();
         assert_eq!(decision, Decision::Legal, "{model}");

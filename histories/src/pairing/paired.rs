@@ -1,6 +1,7 @@
 //! The operations of a history, and the names behind their numbers.
 
 use super::numbers::Numbers;
+use super::progress::Stall;
 use crate::models::NamedModel;
 use crate::operation::{self, Ended, Operation, OperationKind};
 use crate::reading::{Value, short};
@@ -15,6 +16,10 @@ pub struct Paired {
     pub operations: Vec<Operation>,
     /// True if values are `[key value]`.
     pub independent: bool,
+    /// True if one operation takes or frees several locks at once.
+    pub several: bool,
+    /// The locks that nobody was given any more, though they were free.
+    pub stalls: Vec<Stall>,
     /// The number of operations that are of another object than the model's, and left out.
     pub left_out: u64,
     /// The line of each place.
@@ -39,6 +44,8 @@ impl Paired {
         Self {
             operations: Vec::new(),
             independent,
+            several: false,
+            stalls: Vec::new(),
             left_out: 0,
             lines: vec![0; BEFORE as usize],
             keys: Numbers::default(),
@@ -162,10 +169,10 @@ impl Paired {
     pub fn label(&self, action: &OperationKind) -> String {
         let value = |value: &operation::RegisterValue| self.value(*value);
         match action {
-            OperationKind::Acquire { mode, token } => {
+            OperationKind::Acquire { mode, token, permits } => {
                 let shared = if *mode == Mode::Shared { " shared" } else { "" };
                 let token = token.map_or(String::new(), |token| format!(", token {token}"));
-                format!("acquire{shared}{token}")
+                format!("acquire{shared}{}{token}", many(*permits))
             }
             OperationKind::Read { value: Some(found) } => format!("read {}", value(found)),
             OperationKind::Write { value: new } => format!("write {}", value(new)),
@@ -184,14 +191,15 @@ impl Paired {
 
     fn done(&self, action: &OperationKind) -> String {
         match action {
-            OperationKind::Acquire { mode, token } => {
+            OperationKind::Acquire { mode, token, permits } => {
                 let shared = if *mode == Mode::Shared { "shared " } else { "" };
                 let token = token.map_or(String::new(), |token| format!(" with token {token}"));
-                format!("{shared}acquire{token}")
+                format!("{shared}acquire{}{token}", many(*permits))
             }
             OperationKind::Convert { mode: Mode::Exclusive } => "upgrade".into(),
             OperationKind::Convert { mode: Mode::Shared } => "downgrade".into(),
-            OperationKind::Release => "release".into(),
+            OperationKind::Release { permits, .. } => format!("release{}", many(*permits)),
+            OperationKind::Confirm => "confirmed hold".into(),
             OperationKind::Read { value: None } | OperationKind::Members { values: None } => {
                 "read".into()
             }
@@ -224,6 +232,11 @@ impl Paired {
             other => Some(i64::MIN + i64::from(self.values.of(other))),
         }
     }
+}
+
+/// Words for more than one permit.
+fn many(permits: u32) -> String {
+    if permits == 1 { String::new() } else { format!(" of {} permits", count(permits.into())) }
 }
 
 impl Names for Paired {

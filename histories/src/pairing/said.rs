@@ -1,7 +1,8 @@
-//! The mode and the fencing token with which an event says that a lock is asked for or given.
+//! The mode, the fencing token and the number of permits with which an event says that a lock is
+//! asked for, given or freed.
 //!
-//! Both may stand in a part of their own, or in the value: `:read`, `7`, `{:mode :read, :fence 7}`.
-//! A model that knows both modes has to know which it is, and one that compares tokens which they
+//! They may stand in a part of their own, or in the value: `:read`, `7`, `{:mode :read, :fence 7}`,
+//! `{:permits 2}`. A model that knows both modes has to know which it is, and one that compares tokens which they
 //! are; what cannot be understood is refused there. Other models do not look at it.
 
 use crate::HistoryError;
@@ -10,13 +11,15 @@ use crate::operation::Token;
 use crate::reading::{Entry, Value, Verb, mode_of, short};
 use base::{Kind, Mode};
 
-/// The mode and the token of a lock that is asked for, or given.
+/// The mode, the token and the permits of a lock that is asked for, given or freed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Said {
     /// `None` where neither the event nor the one with which it began says it.
     pub mode: Option<Mode>,
     /// The token, only of a grant, for a model that compares tokens.
     pub token: Option<Token>,
+    /// The number of permits, for a model that counts them.
+    pub permits: Option<u32>,
 }
 
 impl Said {
@@ -26,8 +29,14 @@ impl Said {
         entry: &Entry,
         asked: Option<Mode>,
     ) -> Result<Self, HistoryError> {
-        if !matches!(entry.verb, Verb::Acquire | Verb::Convert) {
+        if !matches!(entry.verb, Verb::Acquire | Verb::Convert | Verb::Release) {
             return Ok(Self::default());
+        }
+        let permits = permits(model, entry)?;
+        if entry.verb == Verb::Release {
+            let value = entry.value.bare();
+            let said = value.get("mode").unwrap_or(value).bare().name().and_then(mode_of);
+            return Ok(Self { mode: entry.mode.or(said), token: None, permits });
         }
         let granted = entry.kind == Kind::Ok;
         let value = entry.value.bare();
@@ -41,7 +50,24 @@ impl Said {
             true => read.token(value)?,
             false => None,
         };
-        Ok(Self { mode, token })
+        Ok(Self { mode, token, permits })
+    }
+}
+
+/// The number of permits that an event asks for or gives back. Only the begin of an operation may
+/// say it by the number alone: with a grant stands often something else.
+fn permits(model: NamedModel, entry: &Entry) -> Result<Option<u32>, HistoryError> {
+    let value = entry.value.bare();
+    let part = value.get("permits").map(Value::bare);
+    let alone = Some(value).filter(|value| matches!(value, Value::Int(_)));
+    let said = part.or(alone.filter(|_| entry.kind == Kind::Invoke));
+    let Some(said) = said.filter(|_| model.has_permits()) else { return Ok(None) };
+    match said.int().filter(|permits| *permits > 0) {
+        Some(permits) => Ok(Some(permits)),
+        None => {
+            let why = format!("a number of permits is from 1 on, and this one is {}", short(said));
+            Err(HistoryError::wrong(entry.line, why))
+        }
     }
 }
 

@@ -537,3 +537,150 @@ fn numbers_beyond_an_integer_are_told_apart() {
     let said: Vec<String> = paired.operations.iter().map(|o| paired.describe(o)).collect();
     assert!(said[1].contains("write of 9223372036854775808"), "{said:?}");
 }
+
+/// A history in EDN, from lines such as `0 invoke acquire "a"`: process, type, name and value.
+fn events(lines: &[&str]) -> String {
+    let event = |(at, line): (usize, &&str)| {
+        let words: Vec<&str> = line.splitn(4, ' ').collect();
+        let value = words.get(3).unwrap_or(&"nil");
+        let [process, kind, f] = [words[0], words[1], words[2]];
+        format!("{{:time {at}000, :process {process}, :type :{kind}, :f :{f}, :value {value}}}\n")
+    };
+    lines.iter().enumerate().map(event).collect()
+}
+
+fn is_legal(model: &str, lines: &[&str]) -> bool {
+    let paired = pair(model, Reading::default(), &events(lines)).unwrap();
+    let budget = crate::Budget { memory: 1 << 20, expired: &mut || false };
+    match crate::decide(model.parse().unwrap(), &paired.operations, budget) {
+        Ok(crate::Decision::Legal) => true,
+        Ok(crate::Decision::Illegal(_)) => false,
+        other => panic!("{other:?}"),
+    }
+}
+
+const HELD_BY_0: [&str; 2] = ["0 invoke acquire", "0 ok acquire"];
+const TAKEN_BY_1: [&str; 2] = ["1 invoke acquire", "1 ok acquire"];
+
+#[test]
+fn what_confirms_a_hold_is_held_against_it() {
+    for (f, yes) in [("extend", "nil"), ("renew", "nil"), ("valid", "true"), ("valid", "nil")] {
+        let confirmed =
+            |process| [format!("{process} invoke {f}"), format!("{process} ok {f} {yes}")];
+        let [begins, ends] = confirmed(0);
+        let confirmed = [&begins[..], &ends];
+        assert!(is_legal("owner-mutex", &[HELD_BY_0, confirmed].concat()), "{f}");
+        let freed = ["0 invoke release", "0 ok release"];
+        for model in ["owner-mutex", "mutex", "rw", "fenced", "reentrant:2", "semaphore:2"] {
+            assert!(!is_legal(model, &[HELD_BY_0, freed, confirmed].concat()), "{f} {model}");
+        }
+        // It says that it has lost it, and then it is told that it has it, and another one has it.
+        let lost = ["0 info lost"];
+        let stale = [&HELD_BY_0[..], &lost, &TAKEN_BY_1, &confirmed].concat();
+        assert!(!is_legal("owner-mutex", &stale), "{f}");
+        let in_time = [&HELD_BY_0[..], &lost, &confirmed, &TAKEN_BY_1].concat();
+        assert!(is_legal("owner-mutex", &in_time), "{f}");
+    }
+}
+
+#[test]
+fn a_hold_ends_where_its_process_is_told_so() {
+    for told in [["0 invoke extend", "0 fail extend"], ["0 invoke valid", "0 ok valid false"]] {
+        assert!(is_legal("owner-mutex", &[HELD_BY_0, told, TAKEN_BY_1].concat()));
+        let frees = ["0 invoke release", "0 ok release"];
+        assert!(is_legal("owner-mutex", &[HELD_BY_0, told, TAKEN_BY_1, frees].concat()));
+    }
+    let unsaid = ["0 invoke extend", "0 info extend"];
+    assert!(!is_legal("owner-mutex", &[HELD_BY_0, unsaid, TAKEN_BY_1].concat()));
+}
+
+#[test]
+fn a_release_that_failed_leaves_the_hold_which_may_be_lost_later() {
+    let refused = ["0 invoke release", "0 fail release"];
+    assert!(!is_legal("owner-mutex", &[HELD_BY_0, refused, TAKEN_BY_1].concat()));
+    let lost = ["0 info lost"];
+    assert!(is_legal("owner-mutex", &[&HELD_BY_0[..], &refused, &lost, &TAKEN_BY_1].concat()));
+}
+
+#[test]
+fn a_list_of_keys_is_several_locks() {
+    let both = ["0 invoke acquire [\"a\" \"b\"]", "0 ok acquire [\"a\" \"b\"]"];
+    let other =
+        |value: &str| [format!("1 invoke acquire {value}"), format!("1 ok acquire {value}")];
+    for (value, legal) in
+        [("[\"b\" \"c\"]", false), ("#{b c}", true), ("[\"c\" \"d\" \"e\"]", true)]
+    {
+        let [begins, ends] = other(value);
+        let lines = [both, [&begins[..], &ends]].concat();
+        assert_eq!(is_legal("mutex", &lines), legal, "{value}");
+    }
+    // A tuple of a key and a mode is none.
+    let paired = |lines: &[&str]| pair("rw", Reading::default(), &events(lines)).unwrap();
+    let tuple = paired(&["0 invoke acquire [\"a\" :read]", "0 ok acquire [\"a\" :read]"]);
+    assert_eq!((tuple.keys(), tuple.several, tuple.independent), (1, false, true));
+    let tuples =
+        paired(&["0 invoke acquire [[\"a\" \"b\"] nil]", "0 ok acquire [[\"a\" \"b\"] nil]"]);
+    assert_eq!((tuples.keys(), tuples.several), (2, true));
+    let none = pair("mutex", Reading::default(), &events(&["0 invoke acquire [[] nil]"]));
+    assert!(none.unwrap_err().contains("an empty list of locks"));
+}
+
+#[test]
+fn permits_are_counted_where_the_model_counts_them() {
+    let taken = |n| [format!("0 invoke acquire {n}"), format!("0 ok acquire {n}")];
+    let [begins, ends] = taken(2);
+    let two = [&begins[..], &ends];
+    for (model, legal) in [("semaphore:1", false), ("semaphore:2", true), ("mutex", true)] {
+        assert_eq!(is_legal(model, &two), legal, "{model}");
+    }
+    assert!(!is_legal("semaphore:2", &[two, TAKEN_BY_1].concat()));
+    // A release gives back what was taken, unless it says how much.
+    let freed = ["0 invoke release", "0 ok release"];
+    assert!(is_legal("semaphore:2", &[two, freed, TAKEN_BY_1].concat()));
+    let one = ["0 invoke release {:permits 1}", "0 ok release"];
+    assert!(is_legal("semaphore:2", &[two, one, TAKEN_BY_1, freed].concat()));
+    assert!(!is_legal("semaphore:2", &[two, one, TAKEN_BY_1, TAKEN_BY_1].concat()));
+    let none = pair("semaphore:2", Reading::default(), &events(&["0 invoke acquire 0"]));
+    assert!(none.unwrap_err().contains("a number of permits is from 1 on, and this one is 0"));
+}
+
+/// The numbers of acquires that wait in vain at the end, lock by lock.
+fn stalls(model: &str, lines: &[&str]) -> String {
+    let paired = pair(model, Reading::default(), &events(lines)).unwrap();
+    let waiting = paired.stalls.iter().map(|stall| stall.waiting.len().to_string());
+    waiting.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_free_lock_that_nobody_gets_is_a_deadlock() {
+    let freed = ["0 invoke release", "0 ok release"];
+    let (waits, waits_too) = (["1 invoke acquire"], ["2 invoke acquire"]);
+    let all = |parts: &[&[&str]]| stalls("mutex", &parts.concat());
+    assert_eq!(all(&[&HELD_BY_0, &freed, &waits, &waits_too]), "2");
+    // The history may have ended too early, or somebody holds it.
+    assert_eq!(all(&[&HELD_BY_0, &freed, &waits]), "");
+    assert_eq!(all(&[&HELD_BY_0, &waits, &waits_too]), "");
+    assert_eq!(all(&[&HELD_BY_0, &freed, &waits, &waits_too, &["1 ok acquire"]]), "");
+    // Grants have waited for longer.
+    let slow = ["0 invoke acquire", "3 invoke valid", "3 fail valid", "0 ok acquire"];
+    assert_eq!(all(&[&slow, &freed, &waits, &waits_too]), "");
+    // Its holder died, or could not free it, or nobody knows whether it did.
+    assert_eq!(all(&[&HELD_BY_0, &["0 info death"], &waits, &waits_too]), "2");
+    assert_eq!(all(&[&HELD_BY_0, &["0 invoke release", "0 fail release"], &waits]), "1");
+    assert_eq!(
+        all(&[&HELD_BY_0, &["0 invoke release", "0 info release"], &waits, &waits_too]),
+        "2"
+    );
+    // Nothing was ever granted.
+    assert_eq!(all(&[&waits, &waits_too, &["3 invoke acquire"]]), "");
+}
+
+#[test]
+fn a_semaphore_that_has_room_and_gives_none_has_lost_it() {
+    let waits = ["1 invoke acquire", "2 invoke acquire"];
+    assert_eq!(stalls("semaphore:2", &[HELD_BY_0, waits].concat()), "2");
+    assert_eq!(stalls("semaphore:1", &[HELD_BY_0, waits].concat()), "");
+    // Whoever waits for more may stand before the others.
+    let many = ["1 invoke acquire 2", "2 invoke acquire"];
+    assert_eq!(stalls("semaphore:2", &[HELD_BY_0, many].concat()), "");
+}

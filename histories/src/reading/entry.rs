@@ -10,6 +10,8 @@ use base::Kind;
 pub struct Entry {
     /// The line on which it begins, from 1.
     pub line: u64,
+    /// Its time in nanoseconds, where the file gives one.
+    pub time_ns: Option<i64>,
     /// The client process, by the file's own number or name.
     pub process: Value,
     /// The stage: begin or end, and with what outcome.
@@ -47,6 +49,10 @@ pub enum Verb {
     Upgrade,
     /// `downgrade`: converts to shared.
     Downgrade,
+    /// Named `extend` or `renew`: the lease of a lock is made longer.
+    Extend,
+    /// `valid`: the lock is asked whether the process still holds it.
+    Valid,
     /// `death`: the process is gone. No operation: a fact about it.
     Death,
     /// `lost`: the process says that it may have lost the lock. No operation, either.
@@ -70,6 +76,8 @@ impl Verb {
             "convert" => Self::Convert,
             "upgrade" => Self::Upgrade,
             "downgrade" => Self::Downgrade,
+            "extend" | "renew" => Self::Extend,
+            "valid" => Self::Valid,
             "death" => Self::Death,
             "lost" => Self::Lost,
             "notified" => Self::Fact("notified"),
@@ -96,6 +104,8 @@ impl fmt::Display for Verb {
             Self::Convert => "convert",
             Self::Upgrade => "upgrade",
             Self::Downgrade => "downgrade",
+            Self::Extend => "extend",
+            Self::Valid => "valid",
             Self::Death => "death",
             Self::Lost => "lost",
             Self::Fact(name) => name,

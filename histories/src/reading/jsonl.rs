@@ -53,6 +53,7 @@ pub fn told(line: u64, text: &str) -> Result<ToldEvent, HistoryError> {
     let mode = wire.mode.map(|name| mode(line, &name.0)).transpose()?;
     let entry = Entry {
         line,
+        time_ns: time.as_ref().and_then(Value::int),
         process,
         kind: wire.kind,
         verb: Verb::of(&wire.f.0),

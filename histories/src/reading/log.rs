@@ -67,8 +67,8 @@ pub fn said(line: TextLine<'_>) -> Result<LogMeaning, HistoryError> {
         }
         Kind::Invoke | Kind::Ok => value.unwrap_or_default(),
     };
-    let (key, mode, token, line) = (None, None, Value::Nil, line.number);
-    Ok(LogMeaning::Operation(Entry { line, process, kind, verb, key, value, mode, token }))
+    let (key, mode, token, time_ns, line) = (None, None, Value::Nil, None, line.number);
+    Ok(LogMeaning::Operation(Entry { line, time_ns, process, kind, verb, key, value, mode, token }))
 }
 
 /// A process and a type that follow each other, and the rest of the line.

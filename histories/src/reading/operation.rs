@@ -109,6 +109,7 @@ fn entry(
     let some = |part: Option<&Value>| part.filter(|value| !matches!(value, Value::Nil)).cloned();
     Ok(Entry {
         line,
+        time_ns: parts.time.and_then(Value::int),
         process,
         kind,
         verb,

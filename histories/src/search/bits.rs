@@ -71,6 +71,11 @@ impl Bits {
             && words.all(|(at, word)| word & !other.high.get(at).unwrap_or(&0) == 0)
     }
 
+    /// Returns the number of its members.
+    pub(super) fn count(&self) -> u32 {
+        self.low.count_ones() + self.high.iter().map(|word| word.count_ones()).sum::<u32>()
+    }
+
     /// Bytes outside of the value itself.
     pub(super) fn heap(&self) -> usize {
         self.high.capacity() * 8
@@ -100,6 +105,7 @@ mod tests {
             assert_eq!(all, bits(&[base + 1, base]), "{base}");
             all.add(&bits(&[3, base + 300]));
             assert_eq!(all, bits(&[base + 300, base, base + 1, 3]), "{base}");
+            assert_eq!(all.count(), 4, "{base}");
             [base, base + 1, base + 300, 3].into_iter().for_each(|bit| all.remove(bit));
             assert_eq!(all, Bits::default(), "{base}");
         }

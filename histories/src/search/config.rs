@@ -83,6 +83,18 @@ impl Way {
             && at_most(&self.spent, &other.spent)
     }
 
+    /// Returns true if all that is on it is on the other as well.
+    pub(super) fn is_part_of(&self, other: &Self) -> bool {
+        self.used.within(&other.used)
+            && self.done.within(&other.done)
+            && at_most(&self.spent, &other.spent)
+    }
+
+    /// Returns the number of open and of optional operations on it.
+    pub(super) fn len(&self) -> u32 {
+        self.used.count() + self.spent.iter().map(|(_, count)| count).sum::<u32>()
+    }
+
     fn heap(&self) -> usize {
         let spent = if self.spent.spilled() { self.spent.capacity() * 8 } else { 0 };
         self.done.heap() + self.used.heap() + spent

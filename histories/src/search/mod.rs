@@ -36,6 +36,10 @@
 //!   ([`Model::fewer`]), one with fewer steps can as well. Equal optional operations are one kind
 //!   and counted, and those of no use to anybody ([`Model::idle`]) are left out from the beginning.
 //!
+//! * **Haste.** A configuration that another one can still become, by steps that are open for it
+//!   ([`Model::becomes`]), is in haste: the other can go wherever it can. This is asked between two
+//!   answers only, since on the way to one such steps may be needed.
+//!
 //! No recursion; nothing is kept of the past but the configurations. Time and memory are metered
 //! inside each step ([`Meter`]).
 

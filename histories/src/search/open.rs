@@ -8,6 +8,7 @@ use crate::operation::Operation;
 use crate::places;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
+use smallvec::SmallVec;
 
 /// The begin or the answer of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -265,6 +266,18 @@ impl<'a, M: Model> OpenOperations<'a, M> {
         if constant {
             way.done.add(&self.constant);
         }
+    }
+
+    /// The number of optional operations with this step that one way has spent and another has not.
+    pub(super) fn left(&self, step: &M::Step, less: &Way, more: &Way) -> u32 {
+        let kind = self.kind_of.get(step);
+        kind.map_or(0, |kind| more.spent(*kind).saturating_sub(less.spent(*kind)))
+    }
+
+    /// The open steps that are on the one way and not on the other.
+    pub(super) fn ahead(&self, of: &Way, way: &Way) -> SmallVec<[&'a M::Step; 4]> {
+        let slots = (0..self.slots.len()).filter(|slot| way.used.has(*slot) && !of.used.has(*slot));
+        slots.map(|slot| self.step_of(Candidate::Slot(slot))).collect()
     }
 
     /// The open steps that must yet be put on a line that has gone this way.

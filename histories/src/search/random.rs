@@ -33,6 +33,10 @@ pub(crate) struct RandomLock {
     /// True if it has modes, and can be converted.
     pub shared: bool,
     pub tokens: bool,
+    /// True if one operation may take or give back two permits.
+    pub permits: bool,
+    /// True if the holder may take it again, in any mode.
+    pub again: bool,
     pub holds: Vec<(u32, Mode)>,
     pub token: u64,
 }
@@ -44,7 +48,8 @@ impl Toy {
         tokens: bool,
         legal: fn(u32, &[(u32, Mode)]) -> bool,
     ) -> Self {
-        Self::Lock(RandomLock { legal, bound, shared, tokens, holds: Vec::new(), token: 0 })
+        let (permits, again, holds, token) = (false, false, Vec::new(), 0);
+        Self::Lock(RandomLock { legal, bound, shared, tokens, permits, again, holds, token })
     }
 
     pub(crate) fn mutex() -> Self {
@@ -61,10 +66,31 @@ impl Toy {
         Self::lock(permits, false, false, |permits, holds| holds.len() <= permits as usize)
     }
 
+    pub(crate) fn permits(permits: u32) -> Self {
+        let Self::Lock(lock) = Self::semaphore(permits) else { unreachable!("it is a lock") };
+        Self::Lock(RandomLock { permits: true, ..lock })
+    }
+
+    pub(crate) fn rw_reentrant(tokens: bool) -> Self {
+        let lock = Self::lock(1, true, tokens, |_, holds| {
+            let excludes = |one: &(u32, Mode), other: &(u32, Mode)| {
+                one.0 != other.0 && one.1.excludes(other.1)
+            };
+            !holds.iter().any(|one| holds.iter().any(|other| excludes(one, other)))
+        });
+        let Self::Lock(lock) = lock else { unreachable!("it is a lock") };
+        Self::Lock(RandomLock { again: true, ..lock })
+    }
+
     pub(crate) fn reentrant(depth: u32) -> Self {
         Self::lock(depth, false, false, |depth, holds| {
             holds.len() <= depth as usize && holds.iter().all(|(who, _)| *who == holds[0].0)
         })
+    }
+
+    /// Returns true if its holder may take it again, in any mode.
+    pub(crate) fn is_taken_again(&self) -> bool {
+        matches!(self, Self::Lock(lock) if lock.again)
     }
 
     /// Draws what a process might want to do next; `claims` is the number of grants it believes to
@@ -79,13 +105,16 @@ impl Toy {
                     true => Mode::Shared,
                     false => Mode::Exclusive,
                 };
-                let again = wild || !holds || lock.bound > 1 || rng.chance(0.1);
+                let again = wild || !holds || lock.bound > 1 || lock.again || rng.chance(0.1);
+                let permits = 1 + u32::from(lock.permits && rng.chance(0.4));
+                let of = Some(mode).filter(|_| lock.again && rng.chance(0.7));
                 match () {
-                    () if frees => OperationKind::Release,
+                    () if (holds || wild) && rng.chance(0.15) => OperationKind::Confirm,
+                    () if frees => OperationKind::Release { mode: of, permits },
                     () if lock.shared && (holds || wild) && rng.chance(0.5) => {
                         OperationKind::Convert { mode }
                     }
-                    () if again => OperationKind::Acquire { mode, token: None },
+                    () if again => OperationKind::Acquire { mode, token: None, permits },
                     () => return None,
                 }
             }
@@ -148,19 +177,31 @@ impl Toy {
 
 impl RandomLock {
     fn play(&mut self, process: u32, action: &mut OperationKind) -> bool {
-        let ours = self.holds.iter().position(|(who, _)| *who == process);
+        let ours = self.holds.iter().rposition(|(who, _)| *who == process);
         let mut holds = self.holds.clone();
         match (&*action, ours) {
-            (OperationKind::Acquire { mode, .. }, _) => holds.push((process, *mode)),
-            (OperationKind::Release, Some(ours)) => drop(holds.remove(ours)),
+            (OperationKind::Acquire { mode, permits, .. }, _) => {
+                holds.extend((0..*permits).map(|_| (process, *mode)));
+            }
+            (OperationKind::Release { mode, permits }, Some(_)) => {
+                for _ in 0..*permits {
+                    let is_it = |(who, held): &(u32, Mode)| {
+                        *who == process && (!self.again || mode.is_none_or(|mode| mode == *held))
+                    };
+                    let Some(place) = holds.iter().rposition(is_it) else { return false };
+                    holds.remove(place);
+                }
+            }
             (OperationKind::Convert { mode }, Some(ours)) => holds[ours].1 = *mode,
+            (OperationKind::Confirm, Some(_)) => {}
             _ => return false,
         }
         let legal = (self.legal)(self.bound, &holds);
         if legal {
             self.holds = holds;
             if let OperationKind::Acquire { token, .. } = action {
-                self.token += 1;
+                // Its holder gets the token that it has.
+                self.token += u64::from(!(self.again && ours.is_some()));
                 *token = self.tokens.then_some(self.token.into());
             }
         }
@@ -204,7 +245,7 @@ pub(crate) fn history(
             if busy && !(wild && rng.chance(0.3)) {
                 continue;
             }
-            if action == OperationKind::Release {
+            if matches!(action, OperationKind::Release { .. }) {
                 *claims = claims.saturating_sub(1);
             }
             pending.push(Pending { id: operations.len(), done: false });

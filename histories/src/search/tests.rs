@@ -2,7 +2,8 @@
 
 use super::random::{Behaviour, Toy, history};
 use crate::models::{
-    CasRegister, FencedModel, Model, Mutex, OwnerMutex, ReentrantModel, Rw, Semaphore, Set,
+    CasRegister, FencedModel, Model, Mutex, OwnerMutex, ReentrantModel, ReentrantRw, Rw, Semaphore,
+    Set,
 };
 use crate::operation::{Ended, Operation};
 use crate::search::{Budget, Line, Meter, SearchAnswer, WantedLine, line, search};
@@ -143,6 +144,21 @@ fn reentrant() {
 #[test]
 fn semaphore() {
     agree(Semaphore { permits: 2 }, &Toy::semaphore(2));
+}
+
+#[test]
+fn semaphore_with_several_permits_at_once() {
+    agree(Semaphore { permits: 3 }, &Toy::permits(3));
+}
+
+#[test]
+fn rw_reentrant() {
+    agree(ReentrantRw, &Toy::rw_reentrant(false));
+}
+
+#[test]
+fn fenced_reentrant() {
+    agree(ReentrantRw, &Toy::rw_reentrant(true));
 }
 
 #[test]

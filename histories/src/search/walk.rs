@@ -3,7 +3,7 @@
 use super::config::{Config, Frontier};
 use super::meter::{Meter, SpentBudget};
 use super::open::{Candidate, OpenOperations, Timeline};
-use crate::models::{Around, Model};
+use crate::models::{Around, BeforeGoal, Between, Model};
 use crate::state::ModelState;
 
 /// The number of the furthest states that are told.
@@ -53,7 +53,7 @@ impl<'a, M: Model> LineSearch<'a, M> {
         timeline: &Timeline,
         meter: &mut Meter<'_, '_>,
     ) -> Result<Result<(), Dead>, SpentBudget> {
-        let frontier = || Frontier::new(self.model.fewer(), M::heap);
+        let frontier = || Frontier::new(self.model.fewer(self.steps), M::heap);
         let mut reached = Reached { next: frontier(), seen: frontier(), work: Vec::new() };
         let mut configs = vec![Config::new(self.model.initial())];
         let mut bytes = 0;
@@ -80,8 +80,42 @@ impl<'a, M: Model> LineSearch<'a, M> {
             }
             self.open.close(slot);
             reached.next.drain_into(&mut configs, &mut bytes, meter);
+            self.drop_hasty(&mut configs, meter)?;
         }
         Ok(Ok(()))
+    }
+
+    /// Drops each configuration that another one can still become.
+    fn drop_hasty(
+        &self,
+        configs: &mut Vec<Config<M::State>>,
+        meter: &mut Meter<'_, '_>,
+    ) -> Result<(), SpentBudget> {
+        if configs.len() < 2 || !self.model.relates() {
+            return Ok(());
+        }
+        configs.sort_by_key(|config| config.way.len());
+        let mut kept: Vec<Config<M::State>> = Vec::with_capacity(configs.len());
+        for config in configs.drain(..) {
+            meter.work(kept.len() / GLANCES)?;
+            if !kept.iter().any(|known| self.becomes(known, &config)) {
+                kept.push(config);
+            }
+        }
+        *configs = kept;
+        Ok(())
+    }
+
+    /// Returns true if the first can become the second: by the steps that are on this one only, of
+    /// which optional ones may be left out.
+    fn becomes(&self, first: &Config<M::State>, second: &Config<M::State>) -> bool {
+        let (less, more) = (&first.way, &second.way);
+        if !less.is_part_of(more) {
+            return false;
+        }
+        let steps = self.open.ahead(less, more);
+        let left = |step: &M::Step| self.open.left(step, less, more);
+        self.model.becomes(&first.state, &second.state, Between { steps: &steps, left: &left })
     }
 
     /// Finds the open operations that a line may have to take before the goal. `rest` is room to
@@ -164,7 +198,9 @@ impl<'a, M: Model> LineSearch<'a, M> {
             for candidate in goal.before {
                 meter.handle(M::heap(&config.state))?;
                 let Some(state) = self.step(&config, *candidate) else { continue };
-                if self.has_twin(&config, *candidate, goal.before) {
+                if self.has_twin(&config, *candidate, goal.before)
+                    || !self.is_of_use(&config, *candidate, goal)
+                {
                     continue;
                 }
                 let mut child = config.at(state);
@@ -223,7 +259,12 @@ impl<'a, M: Model> LineSearch<'a, M> {
             for candidate in goal.before {
                 meter.handle(M::heap(&config.state))?;
                 let Some(state) = self.step(config, *candidate) else { continue };
-                if self.is_eager(config, *candidate, goal) {
+                if self.has_twin(config, *candidate, goal.before) {
+                    continue;
+                }
+                if self.is_eager(config, *candidate, goal)
+                    || self.is_forced(config, *candidate, goal)
+                {
                     config.state = state;
                     self.open.take(*candidate, &mut config.way);
                     changed = true;
@@ -275,6 +316,43 @@ impl<'a, M: Model> LineSearch<'a, M> {
                 && self.open.deadline(*other) < deadline
                 && self.open.is_left(*other, &config.way)
         })
+    }
+
+    /// Returns true if a candidate may be needed before the goal: see [`Model::is_of_use`].
+    fn is_of_use(
+        &self,
+        config: &Config<M::State>,
+        candidate: Candidate,
+        goal: &Goal<'_, M::Step>,
+    ) -> bool {
+        let step = self.before_goal(&candidate);
+        self.model.is_of_use(&config.state, step, goal.step, self.left(config, goal))
+    }
+
+    /// Returns true if a candidate has to come before the goal: see [`Model::is_forced`].
+    fn is_forced(
+        &self,
+        config: &Config<M::State>,
+        candidate: Candidate,
+        goal: &Goal<'_, M::Step>,
+    ) -> bool {
+        let step = self.before_goal(&candidate).step;
+        self.model.is_forced(&config.state, step, goal.step, self.left(config, goal))
+    }
+
+    /// The steps that may be taken from here before the goal.
+    fn left(
+        &self,
+        config: &Config<M::State>,
+        goal: &Goal<'_, M::Step>,
+    ) -> impl Iterator<Item = BeforeGoal<'a, M::Step>> + Clone {
+        let left = goal.before.iter().filter(|it| self.open.is_left(**it, &config.way));
+        left.map(|candidate| self.before_goal(candidate))
+    }
+
+    fn before_goal(&self, candidate: &Candidate) -> BeforeGoal<'a, M::Step> {
+        let optional = matches!(candidate, Candidate::Kind(_));
+        BeforeGoal { step: self.open.step_of(*candidate), optional }
     }
 
     fn dead(&self, goal: usize, configs: &[Config<M::State>]) -> Dead {

@@ -22,6 +22,10 @@ pub(crate) struct StrictLock {
 
 /// Decides the operations of one key. `None`: they are not as the proof asks.
 pub(crate) fn decide(lock: StrictLock, operations: &[&Operation]) -> Option<SearchAnswer> {
+    // A holder that takes the lock again may get the token that it has.
+    if lock.fenced && lock.rule == Rule::Others {
+        return None;
+    }
     let clash = match swept(lock, operations, u64::MAX)? {
         None => return Some(SearchAnswer::Legal),
         // With tokens, whatever was found may not be what went wrong first.
@@ -31,6 +35,97 @@ pub(crate) fn decide(lock: StrictLock, operations: &[&Operation]) -> Option<Sear
     let Clash { stuck, beside } = clash;
     let states = vec![just_before(lock, operations, stuck)];
     Some(SearchAnswer::Illegal { stuck, concurrent: beside, states })
+}
+
+/// Finds holds of a read/write lock that are definite, whatever is done with what is in doubt, and
+/// forbid each other. `None`: there are none such, and the search decides.
+///
+/// A process that does one thing at a time holds the lock where more of its grants are answered than
+/// releases of any outcome have begun. And it holds it exclusively after an exclusive grant: with *a*
+/// grants before it, *t* acquires in doubt and *f* releases on the line, it then holds it *a* + 1 +
+/// *t* - *f* = 1 times; since *f* is no more than the *r* releases that have begun, and *r* no more
+/// than *a*, that leaves *t* = 0 and *f* = *r*. So nothing in doubt is left that could end the hold,
+/// and only a downgrade in doubt could weaken it.
+pub(crate) fn definite(lock: StrictLock, operations: &[&Operation]) -> Option<SearchAnswer> {
+    if lock.rule != Rule::ReadWrite {
+        return None;
+    }
+    let mut processes: HashMap<u32, DefiniteHold, FxBuildHasher> = HashMap::default();
+    let mut changes = Vec::new();
+    for id in by_invoke(operations) {
+        let operation = operations[id as usize];
+        if operation.ended == Ended::Fail {
+            continue;
+        }
+        let ours = processes.entry(operation.process).or_default();
+        if ours.until.is_some_and(|until| operation.invoke <= until) {
+            return None;
+        }
+        let certain = operation.certain();
+        ours.until = Some(if certain { operation.deadline() } else { operation.invoke });
+        changes.extend(ours.change(id, operation));
+    }
+    changes.sort_by_key(|change: &HoldChange| change.at);
+    let mut sweep = Sweep::new(Rule::ReadWrite, 1, operations.len(), holder(operations));
+    for change in changes {
+        let holds = |sweep: &Sweep<_>| -> Vec<(u32, Mode)> {
+            sweep.active(0).into_iter().filter(|(hold, _)| *hold != change.hold).collect()
+        };
+        let (before, mut legal) = (holds(&sweep), true);
+        sweep.step(change, |_| legal = false);
+        if !legal {
+            let process = |(hold, mode): &(u32, Mode)| (operations[*hold as usize].process, *mode);
+            return Some(SearchAnswer::Illegal {
+                stuck: changed_by(operations, change),
+                concurrent: before.iter().map(|(hold, _)| *hold as usize).collect(),
+                states: vec![ModelState::held(&before.iter().map(process).collect::<Vec<_>>())],
+            });
+        }
+    }
+    None
+}
+
+/// What a process holds for certain.
+#[derive(Default)]
+struct DefiniteHold {
+    /// Its last operation was answered here or, if its outcome is unknown, begun.
+    until: Option<u64>,
+    /// Its certain grants, less the releases of any outcome.
+    balance: i64,
+    /// The acquire with which its present hold began.
+    hold: Option<u32>,
+    /// A downgrade of unknown outcome has begun.
+    weak: bool,
+}
+
+impl DefiniteHold {
+    /// Takes its next operation. Returns how its hold changes, if it does.
+    fn change(&mut self, id: u32, operation: &Operation) -> Option<HoldChange> {
+        let certain = operation.certain();
+        let mode = |mode, weak| if weak { Mode::Shared } else { mode };
+        let (at, to) = match operation.action {
+            OperationKind::Acquire { mode: asked, .. } if certain => {
+                self.balance += 1;
+                // Where it holds the lock already, another hold of it changes nothing.
+                self.hold = Some(id).filter(|_| self.balance == 1).or(self.hold);
+                (self.balance == 1).then(|| (operation.deadline(), Some(mode(asked, self.weak))))?
+            }
+            OperationKind::Release { .. } => {
+                self.balance -= 1;
+                (self.balance <= 0).then_some((operation.invoke, None))?
+            }
+            OperationKind::Convert { mode: Mode::Exclusive } if certain && self.balance > 0 => {
+                (operation.deadline(), Some(mode(Mode::Exclusive, self.weak)))
+            }
+            OperationKind::Convert { mode: Mode::Shared } => {
+                self.weak |= !certain;
+                (operation.invoke, Some(Mode::Shared))
+            }
+            _ => return None,
+        };
+        let hold = if to.is_none() { self.hold.take()? } else { self.hold? };
+        Some(HoldChange { at, hold, to })
+    }
 }
 
 /// An operation that can be put nowhere, and those that stand in its way.
@@ -76,7 +171,7 @@ fn changed_by(operations: &[&Operation], change: HoldChange) -> usize {
     let converts = |operation: &&Operation| {
         operation.process == operations[hold].process
             && operation.answer == Some(change.at)
-            && matches!(operation.action, OperationKind::Convert { .. })
+            && operation.converts()
     };
     operations.iter().position(converts).unwrap_or(hold)
 }
@@ -132,6 +227,8 @@ struct ProcessState {
     until: Option<u64>,
     /// An operation of unknown outcome may yet free or weaken what it takes from here on.
     loose: bool,
+    /// An operation of unknown outcome has begun.
+    in_doubt: bool,
     /// Its certain grants that are not released, as operations.
     grants: SmallVec<[u32; 2]>,
 }
@@ -156,8 +253,21 @@ fn changes(lock: StrictLock, operations: &[&Operation], until: u64) -> Option<Ve
         }
         let certain = deadline != u64::MAX;
         client.until = Some(if certain { deadline } else { operation.invoke });
-        let mode = |mode| if lock.rule == Rule::ReadWrite { mode } else { Mode::Exclusive };
+        let modes = matches!(lock.rule, Rule::ReadWrite | Rule::Others);
+        let mode = |mode| if modes { mode } else { Mode::Exclusive };
+        let in_doubt = std::mem::take(&mut client.in_doubt);
+        client.in_doubt = in_doubt || !certain;
+        if lock.rule == Rule::Others && (in_doubt || operation.converts()) {
+            return None;
+        }
         let (at, hold, to) = match operation.action {
+            // Of what it holds for certain, nothing else need be shown.
+            OperationKind::Confirm if !certain || !client.grants.is_empty() => continue,
+            OperationKind::Acquire { permits, .. } | OperationKind::Release { permits, .. }
+                if permits != 1 =>
+            {
+                return None;
+            }
             OperationKind::Acquire { .. } | OperationKind::Convert { mode: Mode::Exclusive }
                 if !certain =>
             {
@@ -176,7 +286,7 @@ fn changes(lock: StrictLock, operations: &[&Operation], until: u64) -> Option<Ve
                 (deadline, *client.grants.last()?, Some(Mode::Exclusive))
             }
             // What no grant is known for can only be about one of unknown outcome, or a later one.
-            OperationKind::Convert { .. } | OperationKind::Release
+            OperationKind::Convert { .. } | OperationKind::Release { .. }
                 if !certain && lock.has_owners() && client.grants.is_empty() =>
             {
                 client.loose = true;
@@ -186,7 +296,14 @@ fn changes(lock: StrictLock, operations: &[&Operation], until: u64) -> Option<Ve
                 client.loose |= !certain;
                 (operation.invoke, *client.grants.last()?, Some(Mode::Shared))
             }
-            OperationKind::Release => (operation.invoke, client.grants.pop()?, None),
+            OperationKind::Release { mode, .. } => {
+                let ends = |grant: &u32| {
+                    lock.rule != Rule::Others
+                        || mode.is_none_or(|mode| operations[*grant as usize].asks(mode))
+                };
+                let place = client.grants.iter().rposition(ends)?;
+                (operation.invoke, client.grants.remove(place), None)
+            }
             _ => return None,
         };
         changes.push(HoldChange { at, hold, to });

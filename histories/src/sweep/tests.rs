@@ -17,8 +17,9 @@ fn operations(holds: &[Hold]) -> Vec<Operation> {
             let (answer, ended) = (Some(answer), Ended::Ok);
             operations.push(Operation { process, key: 0, invoke, answer, ended, action });
         };
-        push(invoke, ok, OperationKind::Acquire { mode, token: token.map(Token::from) });
-        push(release, release + 1, OperationKind::Release);
+        let token = token.map(Token::from);
+        push(invoke, ok, OperationKind::Acquire { mode, token, permits: 1 });
+        push(release, release + 1, OperationKind::RELEASE);
     }
     operations
 }
@@ -65,11 +66,7 @@ fn pairs_say_nothing_about_the_third_entry_of_two() {
         invoke: at,
         answer: Some(at + 1),
         ended: Ended::Ok,
-        action: if at < 6 {
-            OperationKind::Acquire { mode: X, token: None }
-        } else {
-            OperationKind::Release
-        },
+        action: if at < 6 { OperationKind::acquire(X) } else { OperationKind::RELEASE },
     };
     ops.extend([0, 2, 4, 6, 8, 10].map(entry));
     let decide = |depth, ops: &[&Operation]| {
@@ -212,7 +209,7 @@ fn what_does_not_meet_the_precondition_is_not_decided() {
         invoke,
         answer: Some(invoke + 1),
         ended: Ended::Ok,
-        action: OperationKind::Release,
+        action: OperationKind::RELEASE,
     };
     let by = |rule, ops: &[Operation]| {
         let all: Vec<&Operation> = ops.iter().collect();

@@ -157,8 +157,9 @@ pub fn operations(history: &History) -> Vec<Operation> {
             F::Acquire => OperationKind::Acquire {
                 mode: event.mode.unwrap_or_default(),
                 token: event.token.map(Token::from),
+                permits: 1,
             },
-            F::Release => OperationKind::Release,
+            F::Release => OperationKind::RELEASE,
             _ => continue,
         };
         if event.kind == Kind::Invoke {
@@ -179,9 +180,7 @@ pub fn add_doubtful_pairs(operations: &mut Vec<Operation>, pairs: u32) {
     let end = operations.iter().map(|operation| operation.invoke).max().unwrap_or(0);
     for pair in 0..pairs {
         let invoke = end / u64::from(pairs) * u64::from(pair);
-        for action in
-            [OperationKind::Acquire { mode: Mode::Exclusive, token: None }, OperationKind::Release]
-        {
+        for action in [OperationKind::acquire(Mode::Exclusive), OperationKind::RELEASE] {
             let process = 1_000_000 + operations.len() as u32;
             let (answer, ended) = (None, Ended::Info);
             operations.push(Operation { process, key: 0, invoke, answer, ended, action });

@@ -2,12 +2,13 @@
 //! failed is left out, what is of unknown outcome may have happened at any time after its begin, or
 //! not.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use base::Outcome;
 use base::units::{count, counted};
+use histories::operation::{Operation, OperationKind};
 use histories::reading::{Entries, Notation as Written, Value};
 use histories::{
-    Decision, HistoryError, Illegal, MODELS, NamedModel, NoModel, Paired, Pairing, Reading,
+    Decision, HistoryError, Illegal, MODELS, NamedModel, NoModel, Paired, Pairing, Reading, Stall,
 };
 use reports::terminal::{Decided, decision};
 use serde::Serialize;
@@ -19,7 +20,7 @@ use crate::Exit;
 use crate::cli::{CheckArgs, Format, InputFormat};
 use crate::commands::Failure;
 use crate::commands::judge::json;
-use crate::input::{self, Input, JudgingBudget};
+use crate::input::{self, Input, JudgingBudget, WrongKind};
 use crate::manner::{quiet, style, told};
 use crate::nearest::Unlisted;
 use crate::output::{OutputLosses, say, write_whole};
@@ -41,6 +42,9 @@ struct AnswerJson {
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     witness: Option<Witness>,
+    /// The locks that nobody was given any more, though they were free.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    deadlocks: Vec<Deadlock>,
     /// The page with a picture of it, if one was wanted and could be written.
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<String>,
@@ -57,6 +61,23 @@ struct Witness {
     beside: Vec<WitnessPart>,
     /// The states in which the model may have been just before.
     states: Vec<String>,
+}
+
+/// A lock that nobody was given any more, though it was free.
+#[derive(Serialize)]
+struct Deadlock {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    /// The line from which on it was free and asked for.
+    since_line: Option<u64>,
+    /// The time from then to the end of the history, if its events have times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waited_ns: Option<i64>,
+    /// The line on which the release of its last hold failed, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused_line: Option<u64>,
+    /// The acquires that were never answered.
+    waiting: Vec<WitnessPart>,
 }
 
 /// An operation of a witness.
@@ -89,7 +110,7 @@ pub fn run(args: &CheckArgs, name: &str) -> Result<Exit, Failure> {
     let budget = args.budget.begin();
     let history = read(args, model, &path, budget)?;
     let judged = decide(model, &history, budget)?;
-    let mut answer = answer(model, &path, &history, &judged);
+    let mut answer = answer(model, &path, &history, &judged, budget);
     let mut losses = OutputLosses::default();
     if let Some(report) = &args.report {
         let JudgedHistory { decision, .. } = &judged;
@@ -182,6 +203,10 @@ fn entries(
     let mut pairing = Pairing::new(model, Reading { independent, initial, misses, mixed: ours });
     let unread = pair(&mut pairing, &mut entries, budget)?;
     let paired = pairing.finish()?;
+    if misses && unread.is_none() && paired.events() == 0 {
+        let what = "there is no operation in it: it is neither JSON Lines nor EDN, and no log";
+        bail!(WrongKind(format!("{what} with lines such as `0 :invoke :acquire nil`")));
+    }
     let mut notes = Vec::new();
     let cut_off = entries.cut_off().filter(|_| unread.is_none());
     let lacks_end = unread.is_none() && cut_off.is_none() && entries.lacks_end();
@@ -190,6 +215,9 @@ fn entries(
     }
     if paired.independent && !args.independent {
         notes.push("values are read as [key value]: each key is judged by itself".into());
+    }
+    if paired.several {
+        notes.push("a key that is a list is several locks, taken and freed together".into());
     }
     notes.extend(paired.passed_over(model));
     Ok(ReadHistory { paired, written: entries.format(), cut_off, lacks_end, unread, notes })
@@ -245,6 +273,7 @@ fn answer(
     path: &Path,
     history: &ReadHistory,
     judged: &JudgedHistory,
+    budget: JudgingBudget,
 ) -> AnswerJson {
     let paired = &history.paired;
     let JudgedHistory { outcome, why, decision } = judged;
@@ -258,7 +287,11 @@ fn answer(
         notes.push(format!("{end}; this is about what stands before it"));
     }
     notes.extend(left_out(model, paired));
-    notes.extend(unanswered(paired));
+    notes.extend(other_reading(model, paired, decision, budget));
+    let deadlocks = deadlocks(history);
+    if deadlocks.is_empty() {
+        notes.extend(unanswered(paired));
+    }
     let mut summary = summary(paired);
     if let Some(why) = why {
         summary = format!("{summary}: {why}");
@@ -276,6 +309,7 @@ fn answer(
         cut_off: history.cut_off,
         notes,
         witness,
+        deadlocks,
         report: None,
     }
 }
@@ -303,7 +337,7 @@ fn decide(
     let decision = histories::decide(model, &paired.operations, limits);
     let decision = decision.map_err(|misfit| {
         let operation = paired.describe(&paired.operations[misfit.0]);
-        Failure::could_not(format!("the model {model} has no {operation}"))
+        Failure::arguments(format!("the model {model} has no {operation}"))
     })?;
     let help = "give more with --time-budget or --memory-budget";
     let (outcome, why) = match (&decision, &history.unread) {
@@ -315,6 +349,8 @@ fn decide(
         (Decision::Inconclusive(why), None) => {
             (Outcome::Inconclusive, Some(format!("{why}; {help}")))
         }
+        // What is missing may be their answers.
+        (Decision::Legal, None) if !stalls(history).is_empty() => (Outcome::Violated, None),
         (Decision::Legal, None) => match no_proof(model, history) {
             Some(why) => (Outcome::Inconclusive, Some(why)),
             None => (Outcome::Held, None),
@@ -345,21 +381,76 @@ fn left_out(model: NamedModel, paired: &Paired) -> Option<String> {
     Some(format!("left out {operations} that the model {model} does not have"))
 }
 
+/// The locks that nobody was given any more; none of a history that ends early, for what is missing
+/// may be the grant.
+fn stalls(history: &ReadHistory) -> &[Stall] {
+    let whole = history.unread.is_none() && ends_early(history).is_none();
+    if whole { &history.paired.stalls } else { &[] }
+}
+
+/// Says under what other reading an illegal history would be legal, where there is a likely one.
+fn other_reading(
+    model: NamedModel,
+    paired: &Paired,
+    decision: &Decision,
+    budget: JudgingBudget,
+) -> Option<String> {
+    let Decision::Illegal(illegal) = decision else { return None };
+    let is_legal = |model: NamedModel, operations: &[Operation]| {
+        let memory = budget.memory.saturating_sub(paired.memory());
+        let limits = histories::Budget { memory, expired: &mut || budget.is_over() };
+        histories::decide(model, operations, limits) == Ok(Decision::Legal)
+    };
+    let stuck = &paired.operations[illegal[0].stuck];
+    let by_same = |beside: &usize| paired.operations[*beside].process == stuck.process;
+    if let Some(name) = model.reentrant().filter(|_| illegal[0].concurrent.iter().any(by_same)) {
+        let reentrant = name.parse().expect("a listed model");
+        return is_legal(reentrant, &paired.operations)
+            .then(|| format!("legal for a lock that its holder may take again: --model {name}"));
+    }
+    let nil = OperationKind::Read { value: Some(None) };
+    if paired.operations.iter().all(|operation| operation.action != nil) {
+        return None;
+    }
+    let mut unknown = paired.operations.clone();
+    for operation in unknown.iter_mut().filter(|operation| operation.action == nil) {
+        operation.action = OperationKind::Read { value: None };
+    }
+    is_legal(model, &unknown).then(|| {
+        "only reads of nil break it: it would be legal if nil meant that the value is unknown"
+            .into()
+    })
+}
+
+fn deadlocks(history: &ReadHistory) -> Vec<Deadlock> {
+    let paired = &history.paired;
+    let deadlock = |stall: &Stall| Deadlock {
+        key: paired.key(paired.operations[stall.waiting[0]].key),
+        since_line: paired.line(stall.since),
+        waited_ns: stall.waited_ns,
+        refused_line: stall.refused.and_then(|place| paired.line(place)),
+        waiting: stall.waiting.iter().map(|index| part(paired, *index)).collect(),
+    };
+    stalls(history).iter().map(deadlock).collect()
+}
+
 /// Says how many requests for the lock were never answered: no model tells whether they were due.
 fn unanswered(paired: &Paired) -> Option<String> {
     let acquires = Some(paired.unanswered_acquires()).filter(|acquires| *acquires > 0)?;
     Some(format!("{} never answered", counted(acquires, "acquire was", "acquires were")))
 }
 
+fn part(paired: &Paired, index: usize) -> WitnessPart {
+    let operation = &paired.operations[index];
+    WitnessPart {
+        text: paired.describe(operation),
+        invoke_line: paired.line(operation.invoke),
+        answer_line: operation.answer.and_then(|place| paired.line(place)),
+    }
+}
+
 fn witness(paired: &Paired, illegal: &Illegal) -> Witness {
-    let part = |index: usize| {
-        let operation = &paired.operations[index];
-        WitnessPart {
-            text: paired.describe(operation),
-            invoke_line: paired.line(operation.invoke),
-            answer_line: operation.answer.and_then(|place| paired.line(place)),
-        }
-    };
+    let part = |index: usize| part(paired, index);
     Witness {
         key: paired.key(illegal.key),
         operation: part(illegal.stuck),
@@ -372,6 +463,23 @@ fn witness(paired: &Paired, illegal: &Illegal) -> Witness {
 const TOLD: usize = 8;
 /// The number of states that are told.
 const STATES: usize = 3;
+
+/// A deadlock in words.
+fn deadlocked(deadlock: &Deadlock) -> String {
+    let key = deadlock.key.as_ref().map_or(String::new(), |key| format!(" on key {key}"));
+    let free = match (deadlock.refused_line, deadlock.since_line) {
+        (Some(line), _) => format!("its last release failed on line {line}"),
+        (None, Some(line)) => format!("from line {line} on it can be had"),
+        (None, None) => "it can be had from the beginning on".into(),
+    };
+    let more = match deadlock.waiting.len() - 1 {
+        0 => String::new(),
+        1 => "; nor is 1 more".into(),
+        more => format!("; nor are {} more", count(more as u64)),
+    };
+    let first = &deadlock.waiting[0].text;
+    format!("No progress{key}: {free}, and {first} is not granted{more}.")
+}
 
 /// The answer for people.
 fn decided(answer: &AnswerJson) -> Decided {
@@ -395,6 +503,7 @@ fn decided(answer: &AnswerJson) -> Decided {
             why.push(format!("Just before, {}{more}.", told.join(", or ")));
         }
     }
+    why.extend(answer.deadlocks.iter().map(deadlocked));
     Decided {
         model: answer.model.clone(),
         outcome: answer.outcome,
