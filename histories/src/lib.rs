@@ -28,7 +28,7 @@ pub use error::HistoryError;
 pub use export::edn;
 pub use extract::{Extract, KeyExtract, Room, ShownOperations, extract};
 pub use models::{MODELS, ModelSpec, NamedModel, NoModel};
-pub use pairing::{Paired, Pairing, Reading, Stall};
+pub use pairing::{Paired, Pairing, Reading, Unserved};
 pub use processes::Processes;
 pub use search::{Budget, Line, LinePoint};
 pub use state::{ModelState, Names};

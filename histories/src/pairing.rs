@@ -34,7 +34,7 @@ mod progress;
 mod said;
 
 pub use paired::Paired;
-pub use progress::Stall;
+pub use progress::Unserved;
 
 /// The facts about a history that its events do not say.
 #[derive(Clone, Debug, Default)]
@@ -134,7 +134,7 @@ impl Pairing {
             let key = self.paired.operations[operation].key;
             Waiting { operation, key, permits: permits.unwrap_or(1), asked }
         });
-        self.paired.stalls = self.progress.stalls(waiting.collect());
+        self.paired.unserved = self.progress.unserved(waiting.collect());
         Ok(self.paired)
     }
 

@@ -118,6 +118,12 @@ pub(crate) trait Model {
         false
     }
 
+    /// Returns false if a step of unknown outcome is nothing to other steps of its process that are
+    /// [eager](Self::eager) where they are [steady](Around::steady).
+    fn disturbs(&self, _step: &Self::Step) -> bool {
+        true
+    }
+
     /// Returns true if a step is legal in every state, and leads from all of them to the same one.
     /// Right before another such step it leaves no trace.
     fn constant(&self, _step: &Self::Step) -> bool {
@@ -172,6 +178,9 @@ pub(crate) struct Around<'a, Step, Open> {
     /// The process of the step has no other operation from its begin until its end; for an
     /// operation that has none, until for ever.
     pub alone: bool,
+    /// The step certainly happened, and it would be alone but for operations of unknown outcome that
+    /// do not [disturb](Model::disturbs) it.
+    pub steady: bool,
     /// All steps that certainly happened, have begun and are not on the line yet.
     pub open: Open,
 }

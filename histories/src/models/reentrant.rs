@@ -67,7 +67,11 @@ impl Model for ReentrantModel {
         step: &HolderStep,
         around: Around<'a, HolderStep, impl Iterator<Item = &'a HolderStep>>,
     ) -> bool {
-        step.eager(around.alone)
+        step.eager(around.alone, around.steady)
+    }
+
+    fn disturbs(&self, step: &HolderStep) -> bool {
+        step.disturbs()
     }
 
     fn idle(&self, step: &HolderStep, last: bool) -> bool {

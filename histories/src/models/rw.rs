@@ -185,8 +185,22 @@ impl HolderStep {
 
     /// [`Model::eager`]: to hold less leaves more to all others, and the process itself does
     /// nothing else in the meantime. To confirm a hold changes nothing.
-    pub(super) fn eager(&self, alone: bool) -> bool {
-        self.does == Does::Confirm || !self.takes_more() && alone
+    ///
+    /// A release may also come before takes and releases in doubt of its own process. Put it in front
+    /// of a line on which it comes later: until the first release that then finds no hold, the
+    /// process holds one less than before. If that is the same release, it is not needed there. If it
+    /// is one in doubt, leave it out, and let it come where the certain one came.
+    pub(super) fn eager(&self, alone: bool, steady: bool) -> bool {
+        match self.does {
+            Does::Confirm => true,
+            Does::Free(_) => alone || steady,
+            _ => alone && !self.takes_more(),
+        }
+    }
+
+    /// [`Model::disturbs`]: for a release, only what is neither a take nor a release does.
+    pub(super) fn disturbs(&self) -> bool {
+        !matches!(self.does, Does::Take(..) | Does::Free(_))
     }
 
     /// [`Model::idle`]: to confirm a hold is of use to nobody. And a take or an upgrade in doubt whose process does nothing for certain after
@@ -331,7 +345,11 @@ impl Model for Rw {
         step: &HolderStep,
         around: Around<'a, HolderStep, impl Iterator<Item = &'a HolderStep>>,
     ) -> bool {
-        step.eager(around.alone)
+        step.eager(around.alone, around.steady)
+    }
+
+    fn disturbs(&self, step: &HolderStep) -> bool {
+        step.disturbs()
     }
 
     fn idle(&self, step: &HolderStep, last: bool) -> bool {

@@ -36,7 +36,7 @@ pub(crate) struct ReentrantRw;
 
 /// All that one process holds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Holder {
+pub(crate) struct ReentrantHolder {
     process: u32,
     /// The token of its latest grant that brought one.
     token: Option<Token>,
@@ -44,7 +44,7 @@ pub(crate) struct Holder {
     modes: SmallVec<[Mode; 2]>,
 }
 
-impl Holder {
+impl ReentrantHolder {
     /// Ends the latest hold, or the latest of a mode.
     fn free(&mut self, mode: Option<Mode>) -> Option<Mode> {
         let place = self.modes.iter().rposition(|held| mode.is_none_or(|mode| mode == *held))?;
@@ -55,7 +55,7 @@ impl Holder {
 /// The holders of the lock, by process, and the greatest token so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ReentrantHolders {
-    holders: SmallVec<[Holder; 2]>,
+    holders: SmallVec<[ReentrantHolder; 2]>,
     mark: Option<Token>,
 }
 
@@ -83,7 +83,8 @@ impl ReentrantHolders {
                 holder.token = token.or(holder.token);
             }
             Err(place) => {
-                self.holders.insert(place, Holder { process, token, modes: smallvec![mode] });
+                self.holders
+                    .insert(place, ReentrantHolder { process, token, modes: smallvec![mode] });
             }
         }
         Some(())
@@ -153,7 +154,7 @@ impl Model for ReentrantRw {
         step: &HolderStep,
         around: Around<'a, HolderStep, impl Iterator<Item = &'a HolderStep>>,
     ) -> bool {
-        step.eager(around.alone)
+        step.eager(around.alone, false)
     }
 
     /// As for `rw`, but for an upgrade: a release that names its mode may need it.
@@ -163,7 +164,7 @@ impl Model for ReentrantRw {
 
     fn heap(held: &ReentrantHolders) -> usize {
         let modes = held.holders.iter().map(|holder| holder.modes.len());
-        held.holders.len() * size_of::<Holder>() + modes.sum::<usize>()
+        held.holders.len() * size_of::<ReentrantHolder>() + modes.sum::<usize>()
     }
 
     fn describe(&self, held: &ReentrantHolders) -> ModelState {

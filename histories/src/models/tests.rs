@@ -3,9 +3,10 @@
 
 use super::{CasRegister, FencedModel, MODELS, Model, NamedModel, NoModel, Rw, Set};
 use crate::operation::{Ended, Operation, OperationKind, Token};
+use crate::reading::Entries;
 use crate::search::{Budget, Meter};
 use crate::state::tests::Plain;
-use crate::{Decision, Misfit, decide_by_search};
+use crate::{Decision, Misfit, Pairing, Reading, decide_by_search};
 use base::Mode;
 
 fn parsed(text: &str) -> Result<String, NoModel> {
@@ -359,5 +360,20 @@ fn readers_that_leave_at_once_cost_little() {
         let (decision, looks) = searched(model, &operations).unwrap();
         assert_eq!(decision, Decision::Legal, "{model}");
         assert!(looks < 20, "{model}: {looks} thousand steps");
+    }
+}
+
+/// 400 operations of 12 processes that go on after each of the 51 of unknown outcome: most doubts are
+/// nobody's business, and must not add up.
+#[test]
+fn doubts_of_processes_that_go_on_do_not_add_up() {
+    for model in ["rw", "fenced"] {
+        let mut pairing = Pairing::new(model.parse().unwrap(), Reading::default());
+        for entry in Entries::open(&include_bytes!("doubts.jsonl")[..], None).unwrap() {
+            pairing.push(entry.unwrap()).unwrap();
+        }
+        let (decision, looks) = searched(model, &pairing.finish().unwrap().operations).unwrap();
+        assert_eq!(decision, Decision::Legal, "{model}");
+        assert!(looks < 200, "{model}: {looks}");
     }
 }

@@ -1,7 +1,7 @@
 //! The operations of a history, and the names behind their numbers.
 
 use super::numbers::Numbers;
-use super::progress::Stall;
+use super::progress::Unserved;
 use crate::models::NamedModel;
 use crate::operation::{self, Ended, Operation, OperationKind};
 use crate::reading::{Value, short};
@@ -19,7 +19,7 @@ pub struct Paired {
     /// True if one operation takes or frees several locks at once.
     pub several: bool,
     /// The locks that nobody was given any more, though they were free.
-    pub stalls: Vec<Stall>,
+    pub unserved: Vec<Unserved>,
     /// The number of operations that are of another object than the model's, and left out.
     pub left_out: u64,
     /// The line of each place.
@@ -45,7 +45,7 @@ impl Paired {
             operations: Vec::new(),
             independent,
             several: false,
-            stalls: Vec::new(),
+            unserved: Vec::new(),
             left_out: 0,
             lines: vec![0; BEFORE as usize],
             keys: Numbers::default(),

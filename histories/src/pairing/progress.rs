@@ -42,7 +42,7 @@ pub(super) struct Waiting {
 
 /// A lock that nobody was given any more, though it was free.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stall {
+pub struct Unserved {
     /// The acquires that were never answered, as indices of operations, oldest first.
     pub waiting: Vec<usize>,
     /// The place from which on the lock was free and asked for.
@@ -138,15 +138,15 @@ impl Progress {
     }
 
     /// The locks that nobody was given any more, at the end of the history.
-    pub fn stalls(&self, mut waiting: Vec<Waiting>) -> Vec<Stall> {
+    pub fn unserved(&self, mut waiting: Vec<Waiting>) -> Vec<Unserved> {
         waiting.sort_by_key(|it| (it.key, it.asked.place));
         let of_key = waiting.chunk_by(|one, other| one.key == other.key);
-        of_key.filter_map(|waiting| self.stall(waiting)).collect()
+        of_key.filter_map(|waiting| self.unserved_of(waiting)).collect()
     }
 
     /// Judges one lock. The acquire that has waited longest may be the first of a queue, and so all
     /// of them are granted only after it.
-    fn stall(&self, waiting: &[Waiting]) -> Option<Stall> {
+    fn unserved_of(&self, waiting: &[Waiting]) -> Option<Unserved> {
         let (first, now) = (waiting.first()?, self.now);
         let room = self.keys.get(first.key as usize).filter(|room| room.granted)?;
         let since = room.free_since(first.permits, self.permits)?.later(first.asked);
@@ -155,7 +155,7 @@ impl Progress {
             (Some(waited), Some(longest)) => waited >= longest,
             _ => true,
         };
-        (room.refused.is_some() || long && now.place > since.place).then(|| Stall {
+        (room.refused.is_some() || long && now.place > since.place).then(|| Unserved {
             waiting: waiting.iter().map(|it| it.operation).collect(),
             since: since.place,
             waited_ns,

@@ -645,9 +645,9 @@ fn permits_are_counted_where_the_model_counts_them() {
 }
 
 /// The numbers of acquires that wait in vain at the end, lock by lock.
-fn stalls(model: &str, lines: &[&str]) -> String {
+fn unserved(model: &str, lines: &[&str]) -> String {
     let paired = pair(model, Reading::default(), &events(lines)).unwrap();
-    let waiting = paired.stalls.iter().map(|stall| stall.waiting.len().to_string());
+    let waiting = paired.unserved.iter().map(|lock| lock.waiting.len().to_string());
     waiting.collect::<Vec<_>>().join(" ")
 }
 
@@ -655,7 +655,7 @@ fn stalls(model: &str, lines: &[&str]) -> String {
 fn a_free_lock_that_nobody_gets_is_a_deadlock() {
     let freed = ["0 invoke release", "0 ok release"];
     let (waits, waits_too) = (["1 invoke acquire"], ["2 invoke acquire"]);
-    let all = |parts: &[&[&str]]| stalls("mutex", &parts.concat());
+    let all = |parts: &[&[&str]]| unserved("mutex", &parts.concat());
     assert_eq!(all(&[&HELD_BY_0, &freed, &waits, &waits_too]), "2");
     // The history may have ended too early, or somebody holds it.
     assert_eq!(all(&[&HELD_BY_0, &freed, &waits]), "");
@@ -678,9 +678,9 @@ fn a_free_lock_that_nobody_gets_is_a_deadlock() {
 #[test]
 fn a_semaphore_that_has_room_and_gives_none_has_lost_it() {
     let waits = ["1 invoke acquire", "2 invoke acquire"];
-    assert_eq!(stalls("semaphore:2", &[HELD_BY_0, waits].concat()), "2");
-    assert_eq!(stalls("semaphore:1", &[HELD_BY_0, waits].concat()), "");
+    assert_eq!(unserved("semaphore:2", &[HELD_BY_0, waits].concat()), "2");
+    assert_eq!(unserved("semaphore:1", &[HELD_BY_0, waits].concat()), "");
     // Whoever waits for more may stand before the others.
     let many = ["1 invoke acquire 2", "2 invoke acquire"];
-    assert_eq!(stalls("semaphore:2", &[HELD_BY_0, many].concat()), "");
+    assert_eq!(unserved("semaphore:2", &[HELD_BY_0, many].concat()), "");
 }

@@ -497,7 +497,7 @@ impl<'a, M: Model> LineWalk<'a, M> {
         let goal = &self.steps[self.events[self.position].operation()];
         let open = self.open.iter().filter(|id| !config.has(**id));
         let open = open.map(|id| &self.steps[*id as usize]);
-        let around = Around { goal, alone: self.alone[id as usize], open };
+        let around = Around { goal, alone: self.alone[id as usize], steady: false, open };
         self.model.eager(&config.state, &self.steps[id as usize], around)
     }
 

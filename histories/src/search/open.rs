@@ -33,6 +33,8 @@ pub(super) struct Timeline {
     pub(super) events: Vec<OperationEvent>,
     /// True for each operation whose process does nothing else while it may take place.
     pub(super) alone: Vec<bool>,
+    /// The same, but for operations of unknown outcome that do not [disturb](Model::disturbs) it.
+    pub(super) steady: Vec<bool>,
 }
 
 impl Timeline {
@@ -48,13 +50,15 @@ impl Timeline {
             }
             events.push(OperationEvent { place: operation.invoke, code });
         }
+        let disturbs = |id: &usize| operations[*id].certain() || model.disturbs(&steps[*id]);
+        let steady = alone(operations, kept.iter().copied().filter(disturbs).collect());
         let alone = alone(operations, kept);
         if !places::sort(&mut events, |event| event.place) {
             // At one place, begins come first: an operation whose answer is not after its begin is
             // taken to have been open for a moment.
             events.sort_by_key(|event| (event.place, event.is_answer()));
         }
-        Self { events, alone }
+        Self { events, alone, steady }
     }
 }
 
@@ -112,6 +116,7 @@ pub(super) struct OpenOperations<'a, M: Model> {
     operations: &'a [&'a Operation],
     steps: &'a [M::Step],
     alone: &'a [bool],
+    steady: &'a [bool],
     slots: Vec<Option<usize>>,
     free: Vec<usize>,
     /// The slot of each operation, while it is open.
@@ -139,6 +144,7 @@ impl<'a, M: Model> OpenOperations<'a, M> {
             operations,
             steps,
             alone: &timeline.alone,
+            steady: &timeline.steady,
             slots: Vec::new(),
             free: Vec::new(),
             slot_of: vec![0; steps.len()],
@@ -232,6 +238,15 @@ impl<'a, M: Model> OpenOperations<'a, M> {
         match candidate {
             Candidate::Slot(_) => self.alone[self.operation_of(candidate)],
             Candidate::Kind(kind) => self.kinds[kind].alone,
+        }
+    }
+
+    /// Returns true if it certainly happened and nothing but doubts that do not disturb it is beside
+    /// it in its process.
+    pub(super) fn steady(&self, candidate: Candidate) -> bool {
+        match candidate {
+            Candidate::Slot(_) => self.steady[self.operation_of(candidate)],
+            Candidate::Kind(_) => false,
         }
     }
 

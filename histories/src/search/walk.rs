@@ -298,8 +298,9 @@ impl<'a, M: Model> LineSearch<'a, M> {
         candidate: Candidate,
         goal: &Goal<'_, M::Step>,
     ) -> bool {
-        let alone = self.open.alone(candidate);
-        let around = Around { goal: goal.step, alone, open: self.open.certain(&config.way) };
+        let (alone, steady) = (self.open.alone(candidate), self.open.steady(candidate));
+        let around =
+            Around { goal: goal.step, alone, steady, open: self.open.certain(&config.way) };
         self.model.eager(&config.state, self.open.step_of(candidate), around)
     }
 

@@ -8,7 +8,8 @@ use base::units::{count, counted};
 use histories::operation::{Operation, OperationKind};
 use histories::reading::{Entries, Notation as Written, Value};
 use histories::{
-    Decision, HistoryError, Illegal, MODELS, NamedModel, NoModel, Paired, Pairing, Reading, Stall,
+    Decision, HistoryError, Illegal, MODELS, NamedModel, NoModel, Paired, Pairing, Reading,
+    Unserved,
 };
 use reports::terminal::{Decided, decision};
 use serde::Serialize;
@@ -350,7 +351,7 @@ fn decide(
             (Outcome::Inconclusive, Some(format!("{why}; {help}")))
         }
         // What is missing may be their answers.
-        (Decision::Legal, None) if !stalls(history).is_empty() => (Outcome::Violated, None),
+        (Decision::Legal, None) if !unserved(history).is_empty() => (Outcome::Violated, None),
         (Decision::Legal, None) => match no_proof(model, history) {
             Some(why) => (Outcome::Inconclusive, Some(why)),
             None => (Outcome::Held, None),
@@ -383,9 +384,9 @@ fn left_out(model: NamedModel, paired: &Paired) -> Option<String> {
 
 /// The locks that nobody was given any more; none of a history that ends early, for what is missing
 /// may be the grant.
-fn stalls(history: &ReadHistory) -> &[Stall] {
+fn unserved(history: &ReadHistory) -> &[Unserved] {
     let whole = history.unread.is_none() && ends_early(history).is_none();
-    if whole { &history.paired.stalls } else { &[] }
+    if whole { &history.paired.unserved } else { &[] }
 }
 
 /// Says under what other reading an illegal history would be legal, where there is a likely one.
@@ -424,14 +425,14 @@ fn other_reading(
 
 fn deadlocks(history: &ReadHistory) -> Vec<Deadlock> {
     let paired = &history.paired;
-    let deadlock = |stall: &Stall| Deadlock {
-        key: paired.key(paired.operations[stall.waiting[0]].key),
-        since_line: paired.line(stall.since),
-        waited_ns: stall.waited_ns,
-        refused_line: stall.refused.and_then(|place| paired.line(place)),
-        waiting: stall.waiting.iter().map(|index| part(paired, *index)).collect(),
+    let deadlock = |lock: &Unserved| Deadlock {
+        key: paired.key(paired.operations[lock.waiting[0]].key),
+        since_line: paired.line(lock.since),
+        waited_ns: lock.waited_ns,
+        refused_line: lock.refused.and_then(|place| paired.line(place)),
+        waiting: lock.waiting.iter().map(|index| part(paired, *index)).collect(),
     };
-    stalls(history).iter().map(deadlock).collect()
+    unserved(history).iter().map(deadlock).collect()
 }
 
 /// Says how many requests for the lock were never answered: no model tells whether they were due.
