@@ -21,7 +21,7 @@ use crate::operation::{Ended, Operation, OperationKind};
 use crate::reading::{Entry, Value, Verb, mode_of, short};
 use base::{Kind, Mode};
 use holding::{Freed, Holding, Holdings};
-use progress::{Moment, Progress, Waiting};
+use progress::{Rooms, TimedPlace, Waiting};
 use said::Said;
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ pub struct Pairing {
     guessed: bool,
     open: BTreeMap<Value, OpenOperation>,
     holdings: Holdings,
-    progress: Progress,
+    progress: Rooms,
     /// Bytes of what waits or is open.
     held: usize,
     paired: Paired,
@@ -70,7 +70,7 @@ pub struct Pairing {
 struct OpenOperation {
     verb: Verb,
     line: u64,
-    began: Moment,
+    began: TimedPlace,
     /// The indices of the operation in the list, one for each of its keys; none where the model does
     /// not know it.
     indices: SmallVec<[usize; 1]>,
@@ -97,7 +97,7 @@ impl Pairing {
             guessed,
             open: BTreeMap::new(),
             holdings: Holdings::default(),
-            progress: Progress::new(permits),
+            progress: Rooms::new(permits),
             held: 0,
             paired,
         }
@@ -178,7 +178,7 @@ impl Pairing {
     fn pair(&mut self, mut entry: Entry) -> Result<(), HistoryError> {
         let place = self.paired.lines.len() as u64;
         self.paired.lines.push(u32::try_from(entry.line).unwrap_or(u32::MAX));
-        self.progress.at(Moment { place, time_ns: entry.time_ns });
+        self.progress.at(TimedPlace { place, time_ns: entry.time_ns });
         if self.paired.independent {
             untuple(&mut entry)?;
         } else if self.guessed && Self::sign(&entry) == Some(true) {
@@ -287,7 +287,7 @@ impl Pairing {
             return Err(HistoryError::busy(line, &short(&process), &verb, &other.verb, other.line));
         }
         self.held += held(&process, &value);
-        let began = Moment { place, time_ns };
+        let began = TimedPlace { place, time_ns };
         let open = OpenOperation { verb, line, began, indices, value, asked: said, freed };
         self.open.insert(process, open);
         Ok(())

@@ -15,12 +15,12 @@
 
 /// A place in a history, and its time if it has one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Moment {
+pub(super) struct TimedPlace {
     pub place: u64,
     pub time_ns: Option<i64>,
 }
 
-impl Moment {
+impl TimedPlace {
     fn later(self, other: Self) -> Self {
         if other.place > self.place { other } else { self }
     }
@@ -37,7 +37,7 @@ pub(super) struct Waiting {
     pub operation: usize,
     pub key: u32,
     pub permits: u32,
-    pub asked: Moment,
+    pub asked: TimedPlace,
 }
 
 /// A lock that nobody was given any more, though it was free.
@@ -55,34 +55,34 @@ pub struct Unserved {
 
 /// The room that there is in every lock of a history.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct Rooms {
     /// The permits of each lock.
     permits: u32,
     keys: Vec<KeyRoom>,
     /// The longest time that a granted acquire waited for a free lock.
     longest_ns: Option<i64>,
-    now: Moment,
+    now: TimedPlace,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct KeyRoom {
     used: u32,
     /// The moment since which nobody holds it.
-    idle: Moment,
+    idle: TimedPlace,
     /// The moment since which one permit is to be had.
-    room: Moment,
+    room: TimedPlace,
     granted: bool,
     refused: Option<u64>,
 }
 
-impl Progress {
+impl Rooms {
     /// Begins with free locks of so many permits.
     pub fn new(permits: u32) -> Self {
-        Self { permits, keys: Vec::new(), longest_ns: None, now: Moment::default() }
+        Self { permits, keys: Vec::new(), longest_ns: None, now: TimedPlace::default() }
     }
 
     /// Goes on to the next event.
-    pub fn at(&mut self, now: Moment) {
+    pub fn at(&mut self, now: TimedPlace) {
         self.now = now;
     }
 
@@ -95,7 +95,7 @@ impl Progress {
     }
 
     /// Notes a grant of what was asked for at a moment.
-    pub fn granted(&mut self, key: u32, permits: u32, asked: Moment) {
+    pub fn granted(&mut self, key: u32, permits: u32, asked: TimedPlace) {
         let (now, most) = (self.now, self.permits);
         let room = self.key(key);
         let free = room.free_since(permits, most);
@@ -166,7 +166,7 @@ impl Progress {
 
 impl KeyRoom {
     /// The moment since which so many permits are to be had; `None` while they are not.
-    fn free_since(&self, permits: u32, most: u32) -> Option<Moment> {
+    fn free_since(&self, permits: u32, most: u32) -> Option<TimedPlace> {
         match permits {
             1 => (self.used < most).then_some(self.room),
             _ => (self.used == 0 && permits <= most).then_some(self.idle),

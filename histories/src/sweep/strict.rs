@@ -50,7 +50,7 @@ pub(crate) fn definite(lock: StrictLock, operations: &[&Operation]) -> Option<Se
     if lock.rule != Rule::ReadWrite {
         return None;
     }
-    let mut processes: HashMap<u32, DefiniteHold, FxBuildHasher> = HashMap::default();
+    let mut processes: HashMap<u32, CertainHold, FxBuildHasher> = HashMap::default();
     let mut changes = Vec::new();
     for id in by_invoke(operations) {
         let operation = operations[id as usize];
@@ -87,7 +87,7 @@ pub(crate) fn definite(lock: StrictLock, operations: &[&Operation]) -> Option<Se
 
 /// What a process holds for certain.
 #[derive(Default)]
-struct DefiniteHold {
+struct CertainHold {
     /// Its last operation was answered here or, if its outcome is unknown, begun.
     until: Option<u64>,
     /// Its certain grants, less the releases of any outcome.
@@ -98,7 +98,7 @@ struct DefiniteHold {
     weak: bool,
 }
 
-impl DefiniteHold {
+impl CertainHold {
     /// Takes its next operation. Returns how its hold changes, if it does.
     fn change(&mut self, id: u32, operation: &Operation) -> Option<HoldChange> {
         let certain = operation.certain();
