@@ -393,7 +393,8 @@ fn a_run_of_ours_is_judged_by_models_and_by_its_export() {
     }
 }
 
-/// Their holders die, and the lock runs out: that is no breach of a lock that only its holder frees.
+/// Their holders die, and the lock runs out: that is no breach of a lock that only its holder
+/// frees.
 #[test]
 fn a_sound_lock_whose_holders_die_is_held_by_its_export_too() {
     let bench = Bench::new();

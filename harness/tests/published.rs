@@ -11,7 +11,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/published")
 }
 
-/// What is said, on one line.
+/// The output, on one line.
 fn flat(said: &Said) -> String {
     said.out.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -4,16 +4,16 @@
 //! An operation takes the value of its answer, or of its `invoke` where the answer has none; a read
 //! of `nil` found nothing in the register. An operation under way at the end is of unknown outcome.
 //! A hold may also end without a release: when its process dies, or says that it may have lost the
-//! lock, or is told so: its `extend` failed, its `valid` was answered with no. From then on the lock
-//! may be free at any moment, as if it had been released in doubt; what the process itself frees
-//! later is not that hold any more, and is left out.
+//! lock, or is told so: its `extend` failed, its `valid` was answered with no. From then on the
+//! lock may be free at any moment, as if it had been released in doubt; what the process itself
+//! frees later is not that hold any more, and is left out.
 //!
 //! One that failed is left out; but a log in Porcupine's manner says of a cas that failed with its
 //! two values that it found another one (`misses`).
 //!
 //! Objects are told apart by the key of an event, or (`independent`) by Jepsen's tuples: the value
-//! is then `[key value]`. A list of keys is several locks, taken or freed by one operation. A field that makes a difference to the model is understood or refused,
-//! never passed over.
+//! is then `[key value]`. A list of keys is several locks, taken or freed by one operation. A field
+//! that makes a difference to the model is understood or refused, never passed over.
 
 use crate::HistoryError;
 use crate::models::NamedModel;
@@ -71,8 +71,8 @@ struct OpenOperation {
     verb: Verb,
     line: u64,
     began: TimedPlace,
-    /// The indices of the operation in the list, one for each of its keys; none where the model does
-    /// not know it.
+    /// The indices of the operation in the list, one for each of its keys; none where the model
+    /// does not know it.
     indices: SmallVec<[usize; 1]>,
     value: Value,
     /// The mode and the permits that the lock was asked for, where they were said.
@@ -293,8 +293,8 @@ impl Pairing {
         Ok(())
     }
 
-    /// Returns true if a verb is one of data where the model is of a lock, or the other way round: what
-    /// is done to the one says nothing about the other.
+    /// Returns true if a verb is one of data where the model is of a lock, or the other way round:
+    /// what is done to the one says nothing about the other.
     fn is_of_another_object(&self, verb: &Verb) -> bool {
         let data = matches!(verb, Verb::Read | Verb::Write | Verb::Cas | Verb::Add);
         if self.model.is_lock() { data } else { is_lock(verb) }

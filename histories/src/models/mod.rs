@@ -103,8 +103,8 @@ pub(crate) trait Model {
         true
     }
 
-    /// Returns true if each line from here to the goal takes a step such as this one, and may as well
-    /// take this one at once.
+    /// Returns true if each line from here to the goal takes a step such as this one, and may as
+    /// well take this one at once.
     fn is_forced<'a>(
         &self,
         _state: &Self::State,
@@ -178,8 +178,8 @@ pub(crate) struct Around<'a, Step, Open> {
     /// The process of the step has no other operation from its begin until its end; for an
     /// operation that has none, until for ever.
     pub alone: bool,
-    /// The step certainly happened, and it would be alone but for operations of unknown outcome that
-    /// do not [disturb](Model::disturbs) it.
+    /// The step certainly happened, and it would be alone but for operations of unknown outcome
+    /// that do not [disturb](Model::disturbs) it.
     pub steady: bool,
     /// All steps that certainly happened, have begun and are not on the line yet.
     pub open: Open,

@@ -76,8 +76,8 @@ impl HolderStep {
     /// [`Model::passes`] of a lock without tokens, for steps of two processes. What takes more may
     /// be taken later. And two that take no more may change places: each is legal if its process
     /// holds the lock, which the other's step does not touch; and where both hold it, both are
-    /// readers, whom a downgrade does not change. A reader may also come before another leaves.
-    /// What is confirmed is no more than that the process holds the lock.
+    /// readers, whom a downgrade does not change. A reader may also come before another leaves. To
+    /// confirm a hold takes no more than that the process holds the lock.
     pub(super) fn passes(&self, later: &Self) -> bool {
         let enters = self.reader && matches!(later.does, Does::Take(Mode::Shared, _));
         (self.takes_more() || !later.takes_more() || enters) && self.process != later.process
@@ -116,10 +116,10 @@ impl HolderStep {
     /// [`Model::is_of_use`], where a process can hold the lock more than once or not. `held` is the
     /// modes that the process of the step holds.
     ///
-    /// To take the lock is of use where the process has no hold and frees one before the goal, which
-    /// then is this one; one of the two must be certain, or neither need be. Where it has a hold, it
-    /// can free that, and take the lock behind the goal. To free the lock is of use where the hold
-    /// is in the way of somebody who takes it, which is the goal or comes before it.
+    /// To take the lock is of use where the process has no hold and frees one before the goal,
+    /// which then is this one; one of the two must be certain, or neither is needed. Where it has a
+    /// hold, it can free that, and take the lock behind the goal. To free the lock is of use where
+    /// the hold is in the way of somebody who takes it, which is the goal or comes before it.
     pub(super) fn is_of_use<'a>(
         before: BeforeGoal<'a, Self>,
         held: &[Mode],
@@ -151,8 +151,8 @@ impl HolderStep {
         }
     }
 
-    /// [`Model::is_forced`]: a hold that is in the way of the goal has to end before it, and what its
-    /// process does before that it can do behind it as well.
+    /// [`Model::is_forced`]: a hold that is in the way of the goal has to end before it, and what
+    /// its process does before that it can do behind it as well.
     pub(super) fn is_forced<'a>(
         &self,
         held: &[Mode],
@@ -186,10 +186,10 @@ impl HolderStep {
     /// [`Model::eager`]: to hold less leaves more to all others, and the process itself does
     /// nothing else in the meantime. To confirm a hold changes nothing.
     ///
-    /// A release may also come before takes and releases in doubt of its own process. Put it in front
-    /// of a line on which it comes later: until the first release that then finds no hold, the
-    /// process holds one less than before. If that is the same release, it is not needed there. If it
-    /// is one in doubt, leave it out, and let it come where the certain one came.
+    /// A release may also come before takes and releases in doubt of its own process. Put it in
+    /// front of a line on which it comes later: until the first release that then finds no hold,
+    /// the process holds one less than before. If that is the same release, it is not needed there.
+    /// If it is one in doubt, leave it out, and let it come where the certain one came.
     pub(super) fn eager(&self, alone: bool, steady: bool) -> bool {
         match self.does {
             Does::Confirm => true,
@@ -203,15 +203,16 @@ impl HolderStep {
         !matches!(self.does, Does::Take(..) | Does::Free(_))
     }
 
-    /// [`Model::idle`]: to confirm a hold is of use to nobody. And a take or an upgrade in doubt whose process does nothing for certain after
-    /// it. Take a line that is legal, and the first such step of a process on it. All steps of the
-    /// process behind it are in doubt as well. Leave it out, and of those behind it all that take
-    /// more, and each release that only gives back what is left out: one that does not bring the
-    /// holds of the process below the fewest that they have been since the step. Then the process
-    /// holds at each place that fewest number, so never more than before, and exclusively only
-    /// where it did so before; what is left of its steps is legal, since such a release finds a
-    /// hold, and so are the steps of all others, whom less is in the way. Tokens forbid no less on
-    /// a line with fewer grants. So the step is of no use, one process after the other.
+    /// [`Model::idle`]: to confirm a hold is of use to nobody. And a take or an upgrade in doubt
+    /// whose process does nothing for certain after it. Take a line that is legal, and the first
+    /// such step of a process on it. All steps of the process behind it are in doubt as well. Leave
+    /// it out, and of those behind it all that take more, and each release that only gives back
+    /// what is left out: one that does not bring the holds of the process below the fewest that
+    /// they have been since the step. Then the process holds at each place that fewest number, so
+    /// never more than before, and exclusively only where it did so before; what is left of its
+    /// steps is legal, since such a release finds a hold, and so are the steps of all others, whom
+    /// less is in the way. Tokens forbid no less on a line with fewer grants. So the step is of no
+    /// use, one process after the other.
     pub(super) fn idle(&self, last: bool) -> bool {
         self.does == Does::Confirm || self.takes_more() && last
     }
@@ -264,8 +265,8 @@ impl LockHolders {
         Some(())
     }
 
-    /// [`Model::becomes`], where tokens do not matter: all frees come before all takes, and so every
-    /// state between the two is a part of one of them.
+    /// [`Model::becomes`], where tokens do not matter: all frees come before all takes, and so
+    /// every state between the two is a part of one of them.
     pub(super) fn becomes(&self, to: &Self, between: Between<'_, HolderStep>) -> bool {
         let holders = |it: &Self| it.writer.into_iter().chain(it.readers.clone());
         let mut all: SmallVec<[u32; 8]> = holders(self).chain(holders(to)).collect();

@@ -1,6 +1,7 @@
 //! `rw:reentrant` and `fenced:reentrant`: read/write locks that a holder may take again, in either
-//! mode, as those of `java.util.concurrent`, Curator and Redisson. A writer that also takes the lock
-//! shared, and frees it as a writer, has downgraded. It must be freed as often as it was taken.
+//! mode, as those of `java.util.concurrent`, Curator and Redisson. A writer that also takes the
+//! lock shared, and frees it as a writer, has downgraded. It must be freed as often as it was
+//! taken.
 //!
 //! With tokens, a holder that takes the lock again may get the token that it has already.
 

@@ -363,8 +363,8 @@ fn readers_that_leave_at_once_cost_little() {
     }
 }
 
-/// 400 operations of 12 processes that go on after each of the 51 of unknown outcome: most doubts are
-/// nobody's business, and must not add up.
+/// 400 operations of 12 processes that go on after each of the 51 of unknown outcome: most doubts
+/// are nobody's business, and must not add up.
 #[test]
 fn doubts_of_processes_that_go_on_do_not_add_up() {
     for model in ["rw", "fenced"] {

@@ -1,10 +1,10 @@
 //! Progress: does anybody who asks for a free lock get it? Safety says nothing about that, and so a
 //! deadlock is legal for every model.
 //!
-//! A lock is taken for free while there is room for one more by all that grants and releases say: an
-//! acquire of unknown outcome takes no room, and a process that asked for its release, lost its hold
-//! or died uses none. If an acquire finds a free lock and is not answered by the end of the history,
-//! then the lock was not given to it:
+//! A lock is taken for free while there is room for one more by all that grants and releases say:
+//! an acquire of unknown outcome takes no room, and a process that asked for its release, lost its
+//! hold or died uses none. If an acquire finds a free lock and is not answered by the end of the
+//! history, then the lock was not given to it:
 //!
 //! * by the order of events, if others did something after both;
 //! * by time, if there is one: when it waited at least as long as any acquire that was granted had
@@ -119,7 +119,8 @@ impl Rooms {
         }
     }
 
-    /// Notes that a release was answered that began at this place: what it freed is free from now on.
+    /// Notes that a release was answered that began at this place: what it freed is free from now
+    /// on.
     pub fn answered(&mut self, key: u32, began: u64) {
         let now = self.now;
         let KeyRoom { idle, room, .. } = self.key(key);

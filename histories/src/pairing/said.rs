@@ -2,8 +2,9 @@
 //! asked for, given or freed.
 //!
 //! They may stand in a part of their own, or in the value: `:read`, `7`, `{:mode :read, :fence 7}`,
-//! `{:permits 2}`. A model that knows both modes has to know which it is, and one that compares tokens which they
-//! are; what cannot be understood is refused there. Other models do not look at it.
+//! `{:permits 2}`. A model that knows both modes has to know which it is, and one that compares
+//! tokens which they are; what cannot be understood is refused there. Other models do not look at
+//! it.
 
 use crate::HistoryError;
 use crate::models::NamedModel;

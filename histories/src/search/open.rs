@@ -241,8 +241,8 @@ impl<'a, M: Model> OpenOperations<'a, M> {
         }
     }
 
-    /// Returns true if it certainly happened and nothing but doubts that do not disturb it is beside
-    /// it in its process.
+    /// Returns true if it certainly happened and nothing but doubts that do not disturb it is
+    /// beside it in its process.
     pub(super) fn steady(&self, candidate: Candidate) -> bool {
         match candidate {
             Candidate::Slot(_) => self.steady[self.operation_of(candidate)],

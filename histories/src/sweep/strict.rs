@@ -40,12 +40,12 @@ pub(crate) fn decide(lock: StrictLock, operations: &[&Operation]) -> Option<Sear
 /// Finds holds of a read/write lock that are definite, whatever is done with what is in doubt, and
 /// forbid each other. `None`: there are none such, and the search decides.
 ///
-/// A process that does one thing at a time holds the lock where more of its grants are answered than
-/// releases of any outcome have begun. And it holds it exclusively after an exclusive grant: with *a*
-/// grants before it, *t* acquires in doubt and *f* releases on the line, it then holds it *a* + 1 +
-/// *t* - *f* = 1 times; since *f* is no more than the *r* releases that have begun, and *r* no more
-/// than *a*, that leaves *t* = 0 and *f* = *r*. So nothing in doubt is left that could end the hold,
-/// and only a downgrade in doubt could weaken it.
+/// A process that does one thing at a time holds the lock where more of its grants are answered
+/// than releases of any outcome have begun. And it holds it exclusively after an exclusive grant:
+/// with *a* grants before it, *t* acquires in doubt and *f* releases on the line, it then holds it
+/// *a* + 1 + *t* - *f* = 1 times; since *f* is no more than the *r* releases that have begun, and
+/// *r* no more than *a*, that leaves *t* = 0 and *f* = *r*. So nothing in doubt is left that could
+/// end the hold, and only a downgrade in doubt could weaken it.
 pub(crate) fn definite(lock: StrictLock, operations: &[&Operation]) -> Option<SearchAnswer> {
     if lock.rule != Rule::ReadWrite {
         return None;
@@ -85,7 +85,7 @@ pub(crate) fn definite(lock: StrictLock, operations: &[&Operation]) -> Option<Se
     None
 }
 
-/// What a process holds for certain.
+/// The hold that a process has for certain.
 #[derive(Default)]
 struct CertainHold {
     /// Its last operation was answered here or, if its outcome is unknown, begun.
