@@ -15,11 +15,6 @@ fn check(bench: &Bench, text: impl AsRef<[u8]>, model: &str, more: &[&str]) -> S
     bench.run(&[&["check", "file", "--model", model], more].concat())
 }
 
-/// Returns a command's stdout on one line.
-fn flat(said: &Said) -> String {
-    said.out.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// A history in EDN of these operations: process, verb, the value with which it began and the one
 /// with which it ended well.
 fn edn(operations: &[(&str, &str, &str, &str)]) -> String {
@@ -160,13 +155,13 @@ fn locks_in_tuples_are_judged_each_by_itself() {
     for text in [edn(&locks("[\"c\", nil]")), json(&locks("[\"c\", nil]"))] {
         let said = check(&bench, &text, "mutex", &[]);
         assert_eq!(said.code, 0, "{said:?}\n{text}");
-        assert!(flat(&said).contains("on 3 keys"), "{said:?}");
-        assert!(flat(&said).contains("Note: values are read as [key value]"), "{said:?}");
+        assert!(said.flat().contains("on 3 keys"), "{said:?}");
+        assert!(said.flat().contains("Note: values are read as [key value]"), "{said:?}");
         assert_eq!(check(&bench, &text, "mutex", &["--independent"]).code, 0);
     }
     let said = check(&bench, edn(&locks("[\"a\", nil]")), "mutex", &[]);
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(flat(&said).contains("On key a, process 2's acquire (lines 5 to 6)"), "{said:?}");
+    assert!(said.flat().contains("On key a, process 2's acquire (lines 5 to 6)"), "{said:?}");
     // Some say a key and some do not.
     let said = check(&bench, edn(&locks("nil")), "mutex", &[]);
     said.refuses(254, &["line 5: values are [key value] here, and this one is nil"]);
@@ -183,9 +178,9 @@ fn clients_may_have_names() {
         for text in [edn(&twice), json(&twice)] {
             let said = check(&bench, &text, "mutex", &[]);
             assert_eq!(said.code, 1, "{said:?}\n{text}");
-            assert!(flat(&said).contains(&format!("process {second}'s acquire")), "{said:?}");
+            assert!(said.flat().contains(&format!("process {second}'s acquire")), "{said:?}");
             let held = format!("Just before, it was held by process {first}.");
-            assert!(flat(&said).contains(&held), "{said:?}");
+            assert!(said.flat().contains(&held), "{said:?}");
         }
     }
     let keywords = [(":p1", "acquire", "nil", "nil"), (":p2", "acquire", "nil", "nil")];
@@ -194,7 +189,7 @@ fn clients_may_have_names() {
     for text in [edn(&keywords), log.to_owned() + &log.replace("p1", "p2")] {
         let said = check(&bench, &text, "owner-mutex", &[]);
         assert_eq!(said.code, 1, "{said:?}");
-        assert!(flat(&said).contains("it was held by process :p1."), "{said:?}");
+        assert!(said.flat().contains("it was held by process :p1."), "{said:?}");
     }
     // The nemesis is nobody.
     for nemesis in [":nemesis", "\"nemesis\""] {
@@ -243,7 +238,7 @@ fn tokens_are_compared_or_refused_never_passed_over() {
     let why = "process 9's acquire with token 3 (lines 5 to 6) can be put nowhere, whatever is done \
                with the rest. Beside it stands process 7's acquire with token 9 (lines 1 to 2). Just \
                before, it was free, and its last token was 9.";
-    assert!(flat(&said).contains(why), "{said:?}");
+    assert!(said.flat().contains(why), "{said:?}");
     let json = "{\"process\":0,\"type\":\"invoke\",\"f\":\"acquire\"}\n\
                 {\"process\":0,\"type\":\"ok\",\"f\":\"acquire\",\"token\":99999999999999999999}\n";
     check(&bench, json, "fenced", &[]).refuses(254, &["line 2: "]);
@@ -261,10 +256,10 @@ fn what_goes_wrong_first_is_named() {
     let said = check(&bench, text, "fenced", &[]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(
-        flat(&said).contains("process 1's acquire with token 9 (lines 3 to 4) can be"),
+        said.flat().contains("process 1's acquire with token 9 (lines 3 to 4) can be"),
         "{said:?}"
     );
-    assert!(flat(&said).contains("Just before, it was held by process 0."), "{said:?}");
+    assert!(said.flat().contains("Just before, it was held by process 0."), "{said:?}");
 }
 
 #[test]
@@ -360,7 +355,7 @@ fn what_is_there_at_first_is_no_operation() {
     let bench = Bench::new();
     let text = edn(&[("0", "read", "nil", "0")]);
     let said = check(&bench, text, "register", &["--initial", "0"]);
-    assert!(flat(&said).contains("held 1 operation by 1 process"), "{said:?}");
+    assert!(said.flat().contains("held 1 operation by 1 process"), "{said:?}");
 }
 
 #[test]
@@ -406,7 +401,7 @@ fn a_sound_lock_whose_holders_die_is_held_by_its_export_too() {
         let foreign = check(&bench, &edn, "owner-mutex", &[]);
         assert_eq!(foreign.code, 0, "{foreign:?}");
         let left_out = "operations that the model owner-mutex does not have";
-        assert!(flat(&foreign).contains(left_out), "reads and writes of the vault: {foreign:?}");
+        assert!(foreign.flat().contains(left_out), "reads and writes of the vault: {foreign:?}");
     }
     bench.test("redis-set-nx-px", "pause-client", "1");
     let broken = bench.run(&["check", "store/latest", "--model", "owner-mutex"]);
@@ -445,14 +440,14 @@ fn a_run_that_was_cut_off_between_two_lines_is_not_green() {
     let said = check(&bench, &whole[..stop], "mutex", &[]);
     assert_eq!(said.code, 2, "{said:?}");
     let why = "the file ends before the `stop` of its run, and what is missing may break it";
-    assert!(flat(&said).contains(why), "{said:?}");
+    assert!(said.flat().contains(why), "{said:?}");
     bench.test("redis-set-nx-px", "pause", "1");
     let path = bench.home.path().join("store/latest/history.jsonl");
     let violated = fs::read_to_string(path).expect("a history");
     let stop = violated.rfind("{\"index\"").expect("a last line");
     let said = check(&bench, &violated[..stop], "mutex", &[]);
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(flat(&said).contains("before the `stop` of its run; this is about what"), "{said:?}");
+    assert!(said.flat().contains("before the `stop` of its run; this is about what"), "{said:?}");
 }
 
 #[test]
@@ -463,7 +458,7 @@ fn what_was_cut_off_is_judged_up_to_there_and_says_so() {
         let said = check(&bench, cut, "register", &[]);
         assert_eq!(said.code, 2, "{said:?}\n{cut}");
         let why = format!("ends in the middle of line {line}, and what is missing");
-        assert!(flat(&said).contains(&why), "{said:?}\n{cut}");
+        assert!(said.flat().contains(&why), "{said:?}\n{cut}");
     }
     // What is violated stays so, whatever comes.
     let twice = "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n".repeat(2).replace("- 0", "- 1");
@@ -471,7 +466,7 @@ fn what_was_cut_off_is_judged_up_to_there_and_says_so() {
         "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n".to_owned() + &twice[..50] + "- 2 :inv";
     let said = check(&bench, cut, "mutex", &[]);
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(flat(&said).contains("ends in the middle of line 5; this is about what"), "{said:?}");
+    assert!(said.flat().contains("ends in the middle of line 5; this is about what"), "{said:?}");
 }
 
 #[test]

@@ -11,11 +11,6 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/published")
 }
 
-/// The output, on one line.
-fn flat(said: &Said) -> String {
-    said.out.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 const HELD: i32 = 0;
 const VIOLATED: i32 = 1;
 
@@ -93,7 +88,7 @@ fn every_history_is_judged_as_its_report_says() {
         let path = folder().join(file);
         let said = bench.run(&["check", path.to_str().expect("a name"), "--model", model]);
         assert_eq!(said.code, *code, "{file} against {model}: {said:?}");
-        assert!(flat(&said).contains(words), "{file} against {model}: {said:?}");
+        assert!(said.flat().contains(words), "{file} against {model}: {said:?}");
     }
 }
 

@@ -29,8 +29,8 @@ key that is a list is several locks, taken or freed together.\n\nA hold also end
 its client, or with its `lost`; a failed `extend` and a `valid` that is answered with false say the \
 same. An `extend` or a `valid` that is ok says that the client holds the lock, and is held against \
 that. Beside the model, progress is judged: a lock that can be had, and that nobody who asks for it \
-is given by the end of a whole history, is violated.\n\nInconclusive is a history that is legal up to where it was cut off, one in \
-which nothing was answered ok, and, for `fenced`, one without any token.";
+is given by the end of a whole history, is violated.\n\nInconclusive is a history that is legal up \
+to where it was cut off, one in which nothing was answered ok, and, for `fenced`, one without any token.";
 
 /// The arguments of `check`.
 #[derive(Debug, Args)]

@@ -81,6 +81,11 @@ impl fmt::Display for Said {
 
 #[allow(dead_code, reason = "each test file uses its own part of this")]
 impl Said {
+    /// Returns the stdout on one line.
+    pub fn flat(&self) -> String {
+        self.out.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     /// One line on stderr, which says all of this; nothing on stdout.
     #[track_caller]
     pub fn refuses(&self, code: i32, words: &[&str]) {

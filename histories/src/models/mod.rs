@@ -248,11 +248,6 @@ impl NamedModel {
         self.spec.bound.is_some() && matches!(rule, Some(Rule::Permits(_)))
     }
 
-    /// The model of the same lock that its holder may take again, if it is another one.
-    pub fn reentrant(&self) -> Option<&'static str> {
-        self.spec.reentrant
-    }
-
     /// Returns true if it is a lock whose grants bring tokens.
     pub(crate) fn is_fenced(&self) -> bool {
         self.spec.lock.is_some_and(|lock| lock(self.bound).fenced)

@@ -273,10 +273,8 @@ impl LockHolders {
         all.extend(between.steps.iter().map(|step| step.process));
         all.sort_unstable();
         all.dedup();
-        let holds = |process| (self.count(process), to.count(process));
         all.into_iter().all(|process| {
-            let (before, after) = holds(process);
-            HolderStep::becomes(process, before, after, between)
+            HolderStep::becomes(process, self.count(process), to.count(process), between)
         })
     }
 

@@ -255,8 +255,8 @@ fn changes(lock: StrictLock, operations: &[&Operation], until: u64) -> Option<Ve
         client.until = Some(if certain { deadline } else { operation.invoke });
         let modes = matches!(lock.rule, Rule::ReadWrite | Rule::Others);
         let mode = |mode| if modes { mode } else { Mode::Exclusive };
-        let in_doubt = std::mem::take(&mut client.in_doubt);
-        client.in_doubt = in_doubt || !certain;
+        let in_doubt = client.in_doubt;
+        client.in_doubt |= !certain;
         if lock.rule == Rule::Others && (in_doubt || operation.converts()) {
             return None;
         }

@@ -404,7 +404,7 @@ fn other_reading(
     };
     let stuck = &paired.operations[illegal[0].stuck];
     let by_same = |beside: &usize| paired.operations[*beside].process == stuck.process;
-    if let Some(name) = model.reentrant().filter(|_| illegal[0].concurrent.iter().any(by_same)) {
+    if let Some(name) = model.spec.reentrant.filter(|_| illegal[0].concurrent.iter().any(by_same)) {
         let reentrant = name.parse().expect("a listed model");
         return is_legal(reentrant, &paired.operations)
             .then(|| format!("legal for a lock that its holder may take again: --model {name}"));
