@@ -16,6 +16,9 @@ use crate::{ClockSetting, Facts, Key, Kind, Mode};
 use serde::{Deserialize, Serialize};
 use std::task::{Context, Poll};
 
+/// The version of the protocol that this build speaks.
+pub const PROTOCOL_VERSION: u32 = 1;
+
 /// A line to the client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientRequest {
@@ -86,6 +89,9 @@ pub struct Acquire {
 /// The identity of a client, and the servers and time-outs that it works with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Init {
+    /// The version of the protocol.
+    #[serde(default = "version")]
+    pub version: u32,
     /// The lock to use, by its name in the catalogue.
     pub algo: String,
     /// The client's process number, unique in the run.
@@ -123,6 +129,10 @@ fn one() -> u32 {
     1
 }
 
+const fn version() -> u32 {
+    PROTOCOL_VERSION
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 fn is_zero(number: &i64) -> bool {
     *number == 0
@@ -158,6 +168,7 @@ pub enum ClientReply {
     /// The command certainly had no effect.
     Fail {
         /// The reason, in words.
+        #[serde(default)]
         error: String,
         /// The store facts that are known in spite of the failure.
         #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -166,6 +177,7 @@ pub enum ClientReply {
     /// The command may have taken effect, or may do so later.
     Info {
         /// The reason for the doubt, in words.
+        #[serde(default)]
         error: String,
     },
     /// The clocks are as the harness wants them.
@@ -175,11 +187,14 @@ pub enum ClientReply {
     },
     /// A notice: the client has learnt that it may have lost this lock, and touches nothing more.
     Lost {
-        /// The lock in question.
-        key: Key,
-        /// CLOCK_MONOTONIC when it learnt of the loss.
-        at_ns: u64,
+        /// The lock in question. `None`: all that the worker holds.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        key: Option<Key>,
+        /// CLOCK_MONOTONIC when it learnt of the loss. `None`: just now.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        at_ns: Option<u64>,
         /// The sign of the loss, in words.
+        #[serde(default)]
         error: String,
     },
     /// A notice: the worker sends this command to a server.
@@ -225,7 +240,7 @@ impl ClientReply {
             Self::Ok { facts: Some(facts), .. } | Self::Fail { facts: Some(facts), .. } => {
                 facts.on_clock(read);
             }
-            Self::Lost { at_ns, .. } => *at_ns = read(*at_ns),
+            Self::Lost { at_ns: Some(at_ns), .. } => *at_ns = read(*at_ns),
             _ => {}
         }
     }

@@ -39,6 +39,10 @@ pub struct LockInfo {
     /// ttl.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub own_ttl_ns: Option<u64>,
+    /// The arguments by which commands name it; empty for a lock of the catalogue, which goes by
+    /// its name.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub arguments: String,
 }
 
 /// The shape in which a lock sees the servers.
@@ -66,6 +70,15 @@ impl LockInfo {
             topology: String::new(),
             usual_ttl_ns: 0,
             own_ttl_ns: None,
+            arguments: String::new(),
+        }
+    }
+
+    /// Returns the arguments by which a command names it.
+    pub fn named(&self) -> String {
+        match self.arguments.as_str() {
+            "" => format!("--algo {}", self.name),
+            arguments => arguments.to_owned(),
         }
     }
 

@@ -12,6 +12,7 @@ mod check;
 mod exhaustive;
 mod explore;
 mod load;
+mod lock;
 mod suite;
 mod sweep;
 
@@ -21,6 +22,7 @@ pub use check::{CHECK_ABOUT, CheckArgs, ExportFormat, InputFormat};
 pub use exhaustive::ExhaustiveArgs;
 pub use explore::{ExploreArgs, MergeArgs, ReplayArgs, Shard};
 pub use load::{LoadArgs, SweepLoadArgs};
+pub use lock::LockArgs;
 pub use suite::SuiteArgs;
 pub use sweep::{SweepArgs, TtlRange};
 
@@ -41,6 +43,8 @@ const TEST_EXAMPLES: &str = "Examples:
   picklock test --algo zk-rw --nemesis crash-server --on zookeeper-x5
   picklock test --algo redis-set-nx-px --script scripts/pause-holder.toml
   picklock test --algo redis-set-nx-px --nemesis pause --backend local
+  picklock test --client \"python3 my_lock.py\" --on redis --promises recovers --nemesis pause
+  picklock test --lock my-lock.toml --nemesis crash-client
   picklock test --algo redis-set-nx-px --nemesis pause-client --servers server-0=redis.staging:6379
   picklock test --algo redis-set-nx-px --nemesis link-slow --backend local --links toxiproxy=http://127.0.0.1:8474
   picklock test --algo redis-set-nx-px --task try --hold exact:200ms --think exact:0ms
@@ -50,9 +54,9 @@ const TEST_EXAMPLES: &str = "Examples:
 #[derive(Args)]
 #[command(after_help = TEST_EXAMPLES)]
 pub struct TestArgs {
-    /// The lock under test (`picklock list locks`).
-    #[arg(long, value_name = "LOCK")]
-    pub algo: String,
+    /// The lock under test.
+    #[command(flatten)]
+    pub lock: LockArgs,
     /// The faults (`picklock list nemeses`); several are joined by commas.
     #[arg(long, value_name = "NEMESIS", default_value = "none")]
     pub nemesis: String,
@@ -150,6 +154,8 @@ pub enum ListWhat {
     Targets,
     /// The moments of the lock at which fault scripts let faults come.
     Moments,
+    /// The promises of a lock of one's own, as --promises takes them.
+    Promises,
     /// The checkers.
     Checkers,
     /// The models that histories are held against.

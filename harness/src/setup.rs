@@ -21,6 +21,7 @@ mod checks;
 mod command;
 mod error;
 mod given;
+mod program;
 
 pub use checks::{
     check_ensemble, check_eviction, check_holds, check_primary, check_servers, check_task,
@@ -31,6 +32,7 @@ use command::command;
 pub use command::replay_command;
 pub use error::SetupError;
 pub use given::GivenError;
+pub use program::ProgramError;
 
 /// A checked run, ready to start.
 pub struct Setup {
@@ -75,7 +77,9 @@ impl Setup {
             check_servers(lock, &asked)?;
             check_eviction(lock, &asked.nemesis)?;
             check_holds(task(&asked)?, &asked.nemesis)?;
-            return Self::of(lock, asked, RunFaults::Nemeses);
+            let setup = Self::of(lock, asked, RunFaults::Nemeses)?;
+            program::check(&setup)?;
+            return Ok(setup);
         };
         let mut setup = Self::of(lock, asked, RunFaults::Nemeses)?;
         let script = FaultScript::read(&file, &setup.scripted()).map_err(Box::new)?;
@@ -86,6 +90,7 @@ impl Setup {
         setup.world.names_calls = script.looks_at_commands();
         setup.faults = RunFaults::Script(Arc::new(script));
         setup.world.sets_clocks = setup.sets_clocks();
+        program::check(&setup)?;
         Ok(setup)
     }
 
@@ -357,6 +362,7 @@ fn world(lock: &TestedLock, run: &RunSpec, task: &Task, links: LinkDelays) -> Wo
         names_calls: false,
         given: given::addresses(lock, run),
         toxiproxy: run.links.map(|it| it.0),
+        client: lock.opener.program().cloned(),
         seed: run.seed,
         logs: None,
     }

@@ -2,14 +2,14 @@
 //! Nothing is skipped: where there is no `redis-server`, this fails.
 
 use base::{
-    Acquire, Action, Backend, ClientReply, ClientRequest, ClockChange, Command, Effect, Fault,
-    FaultId, Mode, Mono, Node, Notice, Passing,
+    Acquire, Action, Backend, ClientCommand, ClientReply, ClientRequest, ClockChange, Command,
+    Effect, Fault, FaultId, Mode, Mono, Node, Notice, Passing,
 };
 use local::LocalServers;
 use std::time::Duration;
 use stores::zookeeper::Timing;
 use stores::{LinkDelays, StoreId, WorldSpec};
-use testbed::{ClientCommand, RealBackend};
+use testbed::RealBackend;
 
 const LIMIT: Duration = Duration::from_secs(60);
 const TTL: Duration = Duration::from_secs(100);
@@ -23,8 +23,8 @@ struct Clients {
 
 impl Clients {
     fn start() -> Self {
-        let program = env!("CARGO_BIN_EXE_picklock").into();
-        let client = ClientCommand { program, args: vec!["client".into()] };
+        let program = env!("CARGO_BIN_EXE_picklock");
+        let client = ClientCommand::new(program, vec!["client".into()]);
         let spec = WorldSpec {
             store: StoreId::Redis,
             topology: &StoreId::Redis.topologies()[0],
@@ -40,6 +40,7 @@ impl Clients {
             names_calls: false,
             toxiproxy: None,
             given: Vec::new(),
+            client: None,
             seed: 1,
             logs: None,
         };

@@ -1,14 +1,14 @@
 //! A run on real servers to which somebody else does something: it is over, and says nothing green.
 //! Nothing is skipped: where there is no Docker or no server, this fails.
 
-use base::{Backend, F, Mono, Outcome, Run};
+use base::{Backend, ClientCommand, F, Mono, Outcome, Run};
 use checkers::Judgement;
 use docker::{DockerServers, ensure_image};
 use local::LocalServers;
 use picklock::drive::{DriveError, Recorder, Watcher, drive};
 use picklock::setup::Setup;
 use std::process::Command;
-use testbed::{ClientCommand, RealBackend, Servers};
+use testbed::{RealBackend, Servers};
 
 /// Does something to the world once the run is in full swing.
 struct Intruder {
@@ -27,8 +27,8 @@ impl Watcher for Intruder {
 fn disturbed<S: Servers>(algo: &str, act: impl FnOnce(&RealBackend<S>) -> Command) -> Run {
     let lock = workloads::lock(algo).expect("a lock of the list");
     let setup = Setup::new(&lock, lock.info.run("none", 1)).unwrap_or_else(|e| panic!("{e}"));
-    let program = env!("CARGO_BIN_EXE_picklock").into();
-    let client = ClientCommand { program, args: vec!["client".into()] };
+    let program = env!("CARGO_BIN_EXE_picklock");
+    let client = ClientCommand::new(program, vec!["client".into()]);
     let mut backend = RealBackend::start_with(&setup.world, client, &|_| ())
         .unwrap_or_else(|error| panic!("{error}"));
     let mut recorder = Recorder::in_memory();

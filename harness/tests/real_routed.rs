@@ -3,8 +3,8 @@
 //! `redis-server`, this fails.
 
 use base::{
-    Acquire, Action, Backend, ClientReply, ClientRequest, Command, Data, Direction, Fault, Mode,
-    Node, Notice, Passing,
+    Acquire, Action, Backend, ClientCommand, ClientReply, ClientRequest, Command, Data, Direction,
+    Fault, Mode, Node, Notice, Passing,
 };
 use local::LocalServers;
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use std::fs;
 use std::time::Duration;
 use stores::zookeeper::Timing;
 use stores::{LinkDelays, StoreId, WorldSpec};
-use testbed::{ClientCommand, RealBackend};
+use testbed::RealBackend;
 
 const LIMIT: Duration = Duration::from_secs(60);
 const TTL: Duration = Duration::from_secs(2);
@@ -25,8 +25,8 @@ type Servers = RealBackend<LocalServers>;
 
 /// One client at servers of this topology.
 fn start(topology: &str) -> Servers {
-    let program = env!("CARGO_BIN_EXE_picklock").into();
-    let client = ClientCommand { program, args: vec!["client".into()] };
+    let program = env!("CARGO_BIN_EXE_picklock");
+    let client = ClientCommand::new(program, vec!["client".into()]);
     let spec = WorldSpec {
         store: StoreId::Redis,
         topology: StoreId::topology(topology).expect("it is in the list"),
@@ -42,6 +42,7 @@ fn start(topology: &str) -> Servers {
         names_calls: false,
         toxiproxy: None,
         given: Vec::new(),
+        client: None,
         seed: 1,
         logs: None,
     };

@@ -228,6 +228,13 @@ macro_rules! stores {
                 }
             }
 
+            /// Returns the variables that tell a program of somebody else where the servers are.
+            pub fn variables(self, servers: &[String]) -> Vec<(&'static str, String)> {
+                match self {
+                    $(Self::$name => <$store>::variables(servers),)*
+                }
+            }
+
             /// Describes how a server is started.
             pub fn launch(self, cluster: &Cluster, number: u32, place: &Place) -> Launch {
                 match self {

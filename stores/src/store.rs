@@ -122,6 +122,10 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// Describes how a server is started at a place.
     fn launch(cluster: &Cluster, number: u32, place: &Place) -> Launch;
 
+    /// Returns the variables that tell a program of somebody else where the servers are, from the
+    /// address of each, `host:port`.
+    fn variables(servers: &[String]) -> Vec<(&'static str, String)>;
+
     /// Returns true if what travels on a connection between a client and a real server carries a
     /// call of the lock, or the answer to one, and is not a client library's own housekeeping.
     fn carries_call(_bytes: &[u8]) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::zookeeper::Timing;
 use crate::{Cluster, StoreId, Topology};
+use base::ClientCommand;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -51,6 +52,8 @@ pub struct WorldSpec {
     /// The Toxiproxy server that the links of clients lead through; `None` for links of our own
     /// alone.
     pub toxiproxy: Option<SocketAddr>,
+    /// The program of the clients. `None`: picklock itself.
+    pub client: Option<ClientCommand>,
     /// Seeds everything that is drawn.
     pub seed: u64,
     /// The folder for logs (`log/` of the run folder). `None`: no logs are kept.

@@ -4,7 +4,7 @@
 //! done by tasks on a runtime of this backend, which go on whenever the drive loop waits for their
 //! messages (`advance`).
 
-use super::clients::{ClientCommand, RunningClient};
+use super::clients::{RunningClient, built_in_client};
 use super::clock::RunClock;
 use super::faults::{self, Heal};
 use super::interference;
@@ -15,8 +15,8 @@ use super::standings::StandingsTold;
 use super::testbed::Testbed;
 use super::{broken, runtime};
 use base::{
-    Backend, BackendError, ClientRequest, Command, Fault, FaultId, Init, Ledger, Message, Mono,
-    Notice, Passing, Rng, ServerStanding,
+    Backend, BackendError, ClientCommand, ClientRequest, Command, Fault, FaultId, Init, Ledger,
+    Message, Mono, Notice, PROTOCOL_VERSION, Passing, Rng, ServerStanding,
 };
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
@@ -55,10 +55,10 @@ impl<S: Servers> RealBackend<S> {
     /// # Errors
     /// Fails when a server does not come up, or there is nothing to start it with.
     pub fn start(spec: &WorldSpec, progress: &dyn Fn(&str)) -> Result<Self, BackendError> {
-        Self::start_with(spec, ClientCommand::built_in()?, progress)
+        Self::start_with(spec, built_in_client()?, progress)
     }
 
-    /// Does the same with another program as the client.
+    /// Does the same with another program as picklock's own client.
     ///
     /// # Errors
     /// As for `start`.
@@ -87,7 +87,7 @@ impl<S: Servers> RealBackend<S> {
         let tasks = vec![runtime.spawn(watch), runtime.spawn(stalls::watch(testbed.clone()))];
         Ok(Self {
             spec: spec.clone(),
-            client_command,
+            client_command: spec.client.clone().unwrap_or(client_command),
             runtime,
             servers: Some(servers),
             testbed: Some(testbed),
@@ -146,6 +146,7 @@ impl<S: Servers> RealBackend<S> {
         let nanos = |it: Duration| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX);
         let (clock, drifted_ns) = testbed.client_clocks.told(client_number, testbed.now());
         let init = Init {
+            version: PROTOCOL_VERSION,
             algo: self.spec.algo.clone(),
             process,
             servers: testbed.addresses(client_number),
@@ -182,7 +183,9 @@ impl<S: Servers> Backend for RealBackend<S> {
         let _within = self.runtime.enter();
         let logs = self.spec.logs.as_deref();
         let outbox = testbed.outbox.clone();
-        let client = RunningClient::start(&self.client_command, process, logs, outbox)?;
+        let servers = self.spec.store.variables(&testbed.addresses(client_number));
+        let command = self.client_command.reaching(&servers);
+        let client = RunningClient::start(&command, process, logs, outbox)?;
         client.send(self.init(&testbed, client_number, process));
         testbed.put_client(client_number, client);
         Ok(())

@@ -1,40 +1,35 @@
 //! Client processes: started, spoken to over JSON lines, and listened to.
 
+mod answers;
+mod log;
 #[cfg(test)]
 mod tests;
 
+use super::clock::RunClock;
 use super::notices::NoticeSender;
 use super::own_process::OwnProcess;
 use super::{broken, lock};
-use base::{BackendError, ClientReply, ClientRequest, ClockSetting, Mono, Notice, Response};
+use answers::{PromptAnswers, ResponseLines};
+use base::{
+    BackendError, ClientCommand, ClientReply, ClientRequest, ClockSetting, Mono, Notice, Response,
+};
+use log::ClientLog;
 use std::collections::VecDeque;
-use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-/// The command that starts a client.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientCommand {
-    /// The path of the program.
-    pub program: std::path::PathBuf,
-    /// The arguments of the program.
-    pub args: Vec<String>,
-}
-
-impl ClientCommand {
-    /// This binary as `picklock client`.
-    ///
-    /// # Errors
-    /// Fails when the system does not say where this binary is.
-    pub fn built_in() -> Result<Self, BackendError> {
-        let program = std::env::current_exe().map_err(|e| broken("cannot find this binary", e))?;
-        Ok(Self { program, args: vec!["client".into()] })
-    }
+/// Returns the command that runs this binary as `picklock client`.
+///
+/// # Errors
+/// Fails when the system does not say where this binary is.
+pub fn built_in_client() -> Result<ClientCommand, BackendError> {
+    let program = std::env::current_exe().map_err(|e| broken("cannot find this binary", e))?;
+    Ok(ClientCommand::new(program, vec!["client".into()]))
 }
 
 /// A client process.
@@ -44,6 +39,10 @@ pub struct RunningClient {
     requests: UnboundedSender<ClientRequest>,
     /// The waiters for its clocks to be set, in the order of the requests.
     setting: Mutex<VecDeque<oneshot::Sender<u64>>>,
+    /// The requests that it has to answer whatever its lock does.
+    prompt: Mutex<PromptAnswers>,
+    clock: RunClock,
+    log: ClientLog,
 }
 
 impl RunningClient {
@@ -55,13 +54,23 @@ impl RunningClient {
         logs: Option<&Path>,
         outbox: Arc<NoticeSender>,
     ) -> Result<Arc<Self>, BackendError> {
-        let mut it = Command::from(command);
-        it.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log_file(number, logs));
-        let (process, mut child) = OwnProcess::start(it).map_err(|e| {
-            broken(format!("cannot start the client {}", command.program.display()), e)
+        let log = ClientLog::open(number, logs);
+        let mut it = process_of(command);
+        it.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log.writer());
+        // A client may be a script, or have children: they share its fate.
+        let (process, mut child) = OwnProcess::start_family(it).map_err(|e| {
+            broken(format!("cannot start the client `{}`", command.program.display()), e)
         })?;
         let (requests, lines) = unbounded_channel();
-        let client = Arc::new(Self { number, process, requests, setting: Mutex::default() });
+        let client = Arc::new(Self {
+            number,
+            process,
+            requests,
+            setting: Mutex::default(),
+            prompt: Mutex::default(),
+            clock: outbox.clock(),
+            log,
+        });
         tokio::spawn(write(child.stdin.take().expect("it is piped"), lines));
         let answers = child.stdout.take().expect("it is piped");
         tokio::spawn(live(client.clone(), child, answers, outbox));
@@ -72,6 +81,9 @@ impl RunningClient {
     pub fn send(&self, request: ClientRequest) {
         if request.command == base::Command::Exit {
             self.process.expect_end();
+        }
+        if let base::Command::Touch { .. } = request.command {
+            lock(&self.prompt).asked(request.id, self.clock.now());
         }
         // It fails when the client is gone, and one that is gone does not answer.
         let _ = self.requests.send(request);
@@ -110,7 +122,9 @@ impl RunningClient {
 
     /// Lets it go on. Returns false if it was no longer stopped.
     pub fn resume(&self) -> bool {
-        self.process.resume()
+        let resumed = self.process.resume();
+        lock(&self.prompt).goes_on(self.clock.now());
+        resumed
     }
 
     /// Its process, which leads all that it may start.
@@ -118,10 +132,17 @@ impl RunningClient {
         self.process.group().leader()
     }
 
-    /// Returns what someone else has done to it since the last call, in words. Its end is reported
-    /// separately.
+    /// Returns what someone else has done to it since the last call, or what it does that no client
+    /// may, in words. Its end is reported separately.
     pub fn interference(&self) -> Option<String> {
-        self.process.interference().map(|what| format!("process {} {what}", self.number))
+        let what = self.process.interference().map(str::to_owned).or_else(|| self.overdue())?;
+        Some(format!("process {} {what}", self.number))
+    }
+
+    /// Returns what it does not answer though nothing keeps it from that, in words.
+    fn overdue(&self) -> Option<String> {
+        let waits = !self.is_paused() && !self.process.is_gone();
+        waits.then(|| lock(&self.prompt).overdue(self.clock.now()))?
     }
 
     /// Kills it and waits until it is gone and all its output is in the outbox. Returns true if
@@ -137,19 +158,13 @@ impl RunningClient {
     }
 }
 
-/// The destination of its stderr. A client without a log is better than none.
-fn log_file(process: u32, logs: Option<&Path>) -> Stdio {
-    let path = logs.map(|folder| folder.join(format!("client-{process}.log")));
-    let file = path.and_then(|path| File::create(path).ok());
-    file.map_or_else(Stdio::null, Stdio::from)
-}
-
-impl From<&ClientCommand> for Command {
-    fn from(command: &ClientCommand) -> Self {
-        let mut it = Self::new(&command.program);
-        it.args(&command.args);
-        it
+fn process_of(command: &ClientCommand) -> Command {
+    let mut it = Command::new(&command.program);
+    it.args(&command.args).envs(command.variables.iter().cloned());
+    if let Some(folder) = &command.folder {
+        it.current_dir(folder);
     }
+    it
 }
 
 async fn write(mut stdin: ChildStdin, mut requests: UnboundedReceiver<ClientRequest>) {
@@ -177,7 +192,7 @@ async fn live(
     client
         .process
         .wait(child, |how| {
-            let error = complaint.unwrap_or(how);
+            let error = complaint.unwrap_or(how) + &client.log.last_words();
             outbox.tell(Notice::Died { process: client.number, error });
         })
         .await;
@@ -191,11 +206,12 @@ async fn listen(
     answers: ChildStdout,
     outbox: &NoticeSender,
 ) -> Result<(), String> {
-    let mut lines = BufReader::new(answers).lines();
+    let mut lines = ResponseLines::new(answers);
     let mut last = Mono::ZERO;
-    while let Ok(Some(line)) = lines.next_line().await {
-        let response: Response = serde_json::from_str(&line)
-            .map_err(|e| format!("it wrote a line that is no response ({e}): {line}"))?;
+    while let Some(response) = lines.next().await? {
+        if let Some(id) = response.id {
+            lock(&client.prompt).answered(id);
+        }
         last = match response.reply {
             ClientReply::Clock { wall_ns } => {
                 // Nobody waits any more for what took too long.
@@ -214,7 +230,7 @@ fn tell(process: u32, mut response: Response, last: Mono, outbox: &NoticeSender)
     let clock = outbox.clock();
     response.reply.on_clock(|at| clock.at(at).nanos());
     let late = match &response.reply {
-        ClientReply::Lost { at_ns, .. } => {
+        ClientReply::Lost { at_ns: Some(at_ns), .. } => {
             Some(Mono::from_nanos(*at_ns).clamp(last, clock.now().max(last)))
         }
         _ => None,

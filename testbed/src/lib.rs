@@ -32,7 +32,7 @@ mod wrong_clock;
 pub use abilities::can;
 pub use backend::RealBackend;
 pub use base::{Lack, Readiness};
-pub use clients::ClientCommand;
+pub use clients::built_in_client;
 pub use given::GivenServers;
 pub use interference::CLIENTS;
 pub use real_servers::RealServers;

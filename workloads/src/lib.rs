@@ -5,6 +5,7 @@ pub mod locks;
 mod tasks;
 
 pub use locks::{
-    BELOW_TTL, BEYOND_SESSION, LOCKS, LockSettings, LockSpec, On, Opens, TestedLock, find, lock,
+    BELOW_TTL, BEYOND_SESSION, LOCKS, LockSettings, LockSpec, On, Opens, ProgramLock, TestedLock,
+    find, lock,
 };
 pub use tasks::{TASKS, task};

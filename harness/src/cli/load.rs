@@ -2,6 +2,7 @@
 
 use base::{LockInfo, RunSpec};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use std::time::Duration;
 
 use crate::options::{GivenOptions, OPTIONS, RunOption, check};
 
@@ -13,6 +14,11 @@ impl LoadArgs {
     /// Returns a run of a lock under this load.
     pub fn run(&self, lock: &LockInfo, nemesis: &str, seed: u64) -> RunSpec {
         self.apply(lock.run(nemesis, seed))
+    }
+
+    /// Returns the name of the topology that was asked for, if one was.
+    pub fn topology(&self) -> Option<String> {
+        self.apply(RunSpec::new("none", Duration::ZERO, 0)).topology
     }
 
     /// Returns a run that differs from another one by these options.

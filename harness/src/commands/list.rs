@@ -8,6 +8,7 @@ use super::Failure;
 use crate::Exit;
 use crate::cli::{AUTO_SUMMARY, Format, ListArgs, ListWhat};
 use crate::fault_script;
+use crate::foreign;
 use crate::manner::style;
 use crate::output::say;
 use crate::worlds::WORLDS;
@@ -38,6 +39,9 @@ fn section(what: ListWhat) -> Section {
             "moments",
             fault_script::MOMENTS.iter().map(|(name, _, about)| (*name, *about)).collect(),
         ),
+        ListWhat::Promises => {
+            ("promises", foreign::PROMISE_WORDS.iter().map(|it| (it.word, it.about)).collect())
+        }
         ListWhat::Checkers => {
             ("checkers", checkers::CHECKERS.iter().map(|c| (c.name(), c.summary())).collect())
         }
@@ -54,10 +58,13 @@ fn section(what: ListWhat) -> Section {
 
 pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
     use ListWhat::{
-        Actions, Backends, Checkers, Locks, Models, Moments, Nemeses, Targets, Tasks, Topologies,
+        Actions, Backends, Checkers, Locks, Models, Moments, Nemeses, Promises, Targets, Tasks,
+        Topologies,
     };
-    let all =
-        [Locks, Topologies, Tasks, Nemeses, Actions, Targets, Moments, Checkers, Models, Backends];
+    let all = [
+        Locks, Topologies, Tasks, Nemeses, Actions, Targets, Moments, Promises, Checkers, Models,
+        Backends,
+    ];
     let chosen = args.what.as_ref().map_or(&all[..], std::slice::from_ref);
     let sections: Vec<Section> = chosen.iter().map(|what| section(*what)).collect();
     match args.format {

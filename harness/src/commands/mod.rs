@@ -15,6 +15,8 @@ pub mod sweep;
 pub mod test;
 
 use crate::Exit;
+use crate::cli::{LoadArgs, LockArgs};
+use crate::foreign::{self, ForeignError, ForeignLock};
 use crate::input::{self, JudgingBudget, WrongKind};
 use crate::nearest::Unlisted;
 use crate::output::note;
@@ -113,6 +115,13 @@ impl From<SetupError> for Failure {
     }
 }
 
+impl From<ForeignError> for Failure {
+    fn from(error: ForeignError) -> Self {
+        let excerpt = error.excerpt().to_vec();
+        Self { excerpt, ..Self::arguments(error) }
+    }
+}
+
 impl From<ChoiceError> for Failure {
     fn from(error: ChoiceError) -> Self {
         match error {
@@ -123,8 +132,49 @@ impl From<ChoiceError> for Failure {
     }
 }
 
+/// Finds the lock under test.
+fn tested(args: &LockArgs, load: &LoadArgs) -> Result<TestedLock, Failure> {
+    let LockArgs { algo, client, lock, promises } = args;
+    match (algo, client, lock) {
+        (_, Some(command), _) => program(command, promises, load),
+        (_, _, Some(file)) => defined(file),
+        (algo, None, None) => catalogued(algo.as_deref().unwrap_or_default()),
+    }
+}
+
+/// Returns the lock of a program, as the command line describes it.
+fn program(command: &str, promises: &[String], load: &LoadArgs) -> Result<TestedLock, Failure> {
+    let on = load.topology().ok_or(ForeignError::Servers)?;
+    let quoted = shlex::try_quote(command).unwrap_or_else(|_| command.into());
+    let promised = match promises.join(",") {
+        none if none.is_empty() => none,
+        some => format!(" --promises {some}"),
+    };
+    let lock = ForeignLock {
+        arguments: format!("--client {quoted} --on {on}{promised}"),
+        command: command.into(),
+        on,
+        promises: promises.to_vec(),
+        ..ForeignLock::default()
+    };
+    Ok(lock.tested()?)
+}
+
+/// Returns the lock of a definition file.
+fn defined(file: &Path) -> Result<TestedLock, Failure> {
+    if !file.exists() {
+        let help = "give the definition file of a lock (docs/own-lock.md)";
+        return Err(Failure::arguments(place::missing(file, help)));
+    }
+    let text = input::text(file, JudgingBudget::default())?;
+    Ok(foreign::read(file, &text)?)
+}
+
 /// Finds a lock of the catalogue.
 fn catalogued(name: &str) -> Result<TestedLock, Failure> {
+    if let Some(hint) = foreign::hint(name) {
+        return Err(Failure::arguments(hint));
+    }
     let all = || workloads::LOCKS.iter().map(|lock| lock.name);
     let unlisted = || Failure::arguments(Unlisted::new("lock", name, all()));
     workloads::lock(name).ok_or_else(unlisted)

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::explore::writable;
-use super::{Failure, catalogued, interruptible, judge::judge, with_script};
+use super::{Failure, interruptible, judge::judge, tested, with_script};
 use crate::Exit;
 use crate::ExpectedOutcome;
 use crate::cli::{Format, TestArgs};
@@ -30,7 +30,7 @@ use crate::setup::Setup;
 use crate::worlds::{RunWorld, choose_for};
 
 pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
-    let lock = catalogued(&args.algo)?;
+    let lock = tested(&args.lock, &args.load)?;
     let seed = args.seed.unwrap_or_else(random_seed);
     let run = args.load.run(&lock.info, &args.nemesis, seed);
     let run = RunSpec { servers: args.servers.clone(), links: args.links, ..run };

@@ -40,6 +40,19 @@ enum ProcessStage {
     Up,
 }
 
+/// An answer to a request that nobody has made, or that was answered before.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "process {process} {}, and {}",
+    .id.map_or("answered without the `id` of a request".into(), |id| format!("answered request {id}")),
+    .open.map_or("was asked nothing".into(), |id| format!("was asked request {id}")),
+)]
+pub struct StrayAnswer {
+    process: u32,
+    id: Option<u64>,
+    open: Option<u64>,
+}
+
 /// All clients of a run, with their workers.
 pub struct Clients {
     clients: Vec<ClientProcess>,
@@ -54,6 +67,8 @@ pub struct Clients {
     next_request: u64,
     /// The server that answered last to an acquire or a release.
     answering: Option<u32>,
+    /// The reason with which the last client that could not begin refused its `init`.
+    refusal: Option<String>,
 }
 
 impl Clients {
@@ -72,6 +87,7 @@ impl Clients {
             round,
             next_request: 0,
             answering: None,
+            refusal: None,
         }
     }
 
@@ -128,6 +144,11 @@ impl Clients {
                 ProcessStage::Starting | ProcessStage::Up => None,
             },
         }
+    }
+
+    /// Returns the reason with which a client refused its `init`, if one has.
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
     }
 
     /// Returns true once every client has come up.
@@ -257,34 +278,49 @@ impl Clients {
         at: Mono,
         vault: &mut VaultNode,
         recorder: &mut Recorder,
-    ) {
+    ) -> Result<(), StrayAnswer> {
         // A process that is gone may still be heard: its last words come late.
-        let Some(client) = self.client(process) else { return };
+        let Some(client) = self.client(process) else { return Ok(()) };
         if self.clients[client].stage == ProcessStage::Starting {
-            return self.hear_init(client, &response, at, recorder);
+            return self.hear_init(client, response, at, recorder);
         }
         // A client with one worker need not say which.
         let of = if self.each() == 1 { process } else { response.worker };
-        let Some(number) = self.worker(of) else { return };
-        self.hear_worker(number, response, at, vault, recorder);
+        let Some(number) = self.worker(of) else { return Ok(()) };
+        self.hear_worker(number, response, at, vault, recorder)?;
         // Without a fault in its way, an access is served and answered at once.
         self.deliver(at, Some(number), vault, recorder);
         self.note(number);
+        Ok(())
     }
 
     /// A client has answered its `init`.
-    fn hear_init(&mut self, client: usize, response: &Response, at: Mono, recorder: &mut Recorder) {
-        if response.id != Some(0) {
-            return;
+    fn hear_init(
+        &mut self,
+        client: usize,
+        response: Response,
+        at: Mono,
+        recorder: &mut Recorder,
+    ) -> Result<(), StrayAnswer> {
+        let id = response.id;
+        let Some(outcome) = response.reply.outcome() else { return Ok(()) };
+        let process = self.clients[client].process;
+        match id {
+            Some(0) => {}
+            // Its other requests come once it has answered this one.
+            _ => return Err(StrayAnswer { process, id, open: Some(0) }),
         }
-        if !matches!(response.reply, ClientReply::Ok { .. }) {
-            return self.replace_client(client, Some(at + RESPAWN));
+        if outcome.kind != Kind::Ok {
+            self.refusal = outcome.error;
+            self.replace_client(client, Some(at + RESPAWN));
+            return Ok(());
         }
         self.clients[client].stage = ProcessStage::Up;
         for number in self.workers_of(client) {
             self.workers[number].think(at, &self.round, recorder);
             self.note(number);
         }
+        Ok(())
     }
 
     fn hear_worker(
@@ -294,23 +330,32 @@ impl Clients {
         at: Mono,
         vault: &mut VaultNode,
         recorder: &mut Recorder,
-    ) {
+    ) -> Result<(), StrayAnswer> {
         let (worker, round) = (&mut self.workers[number], &self.round);
         match response.reply {
             ClientReply::Lost { key, error, .. } => {
-                return worker.hear_lost(key, error, at, round, recorder);
+                worker.hear_lost(key, error, at, round, recorder);
+                return Ok(());
             }
-            ClientReply::Notified { .. } => return worker.hear_notified(at, round, recorder),
-            ClientReply::Calls { command } => return worker.hear_call(&command, at),
+            ClientReply::Notified { .. } => {
+                worker.hear_notified(at, round, recorder);
+                return Ok(());
+            }
+            ClientReply::Calls { command } => {
+                worker.hear_call(&command, at);
+                return Ok(());
+            }
             _ => {}
         }
-        if response.id != Some(worker.open) {
-            return;
+        let open = worker.awaited();
+        if response.id != open {
+            return Err(StrayAnswer { process: worker.process, id: response.id, open });
         }
         let send = |access| vault.send(at, access);
         if let Heard::Doubt = worker.hear(response.reply, at, round, recorder, send) {
             self.give_up(number, at, recorder);
         }
+        Ok(())
     }
 
     /// Takes what has arrived at the vault, and what has come back from it. What the worker that is

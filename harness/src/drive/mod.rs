@@ -131,12 +131,26 @@ impl RunDriver<'_> {
         let until = self.backend.now() + SETTLE;
         while !self.clients.all_up() {
             if self.backend.now() >= until {
-                let hint = "the clients did not come up within 60 s; their logs are in log/";
-                return Err(BackendError(hint.into()).into());
+                return Err(BackendError(self.not_up()).into());
             }
-            self.step(until)?;
+            // There is no run yet that somebody could have disturbed.
+            self.step(until).map_err(|error| match error {
+                DriveError::Interference(what) => BackendError(what).into(),
+                error => error,
+            })?;
         }
         Ok(())
+    }
+
+    /// Returns the reason why the clients did not come up, in words.
+    fn not_up(&self) -> String {
+        let within = SETTLE.as_secs();
+        match self.clients.refusal() {
+            Some(why) => format!("the clients did not come up within {within} s: {why}"),
+            None => format!(
+                "the clients did not answer `init` within {within} s; their logs are in log/"
+            ),
+        }
     }
 
     /// Lets time pass until `until` or until no client has a turn left, with or without new faults.
@@ -251,7 +265,11 @@ impl RunDriver<'_> {
         let Message { at, notice } = message;
         match notice {
             Notice::Client { process, response } => {
-                self.clients.hear(process, response, at, &mut self.vault, self.recorder);
+                let heard =
+                    self.clients.hear(process, response, at, &mut self.vault, self.recorder);
+                if let Err(stray) = heard {
+                    return self.interfered(at, stray.to_string());
+                }
             }
             Notice::Passed { process, server } => self.clients.passed(process, server, at),
             Notice::Died { process, error } => {

@@ -410,6 +410,11 @@ impl DrivenWorker {
         Heard::Goes
     }
 
+    /// Returns the number of the request that its client has to answer, if there is one.
+    pub fn awaited(&self) -> Option<u64> {
+        matches!(self.stage, WorkerStage::Asking { .. }).then_some(self.open)
+    }
+
     /// Returns the open operation, while the worker waits for its client.
     fn asking(&self) -> Option<WorkerRequest> {
         self.machine.open().filter(|_| matches!(self.stage, WorkerStage::Asking { .. }))
@@ -434,10 +439,10 @@ impl DrivenWorker {
         self.call.as_ref().filter(|_| self.asking().is_some_and(goes_on))
     }
 
-    /// The client has learnt that the worker's grants of a key may be gone.
+    /// The client has learnt that the worker's grants of a key, or of all keys, may be gone.
     pub fn hear_lost(
         &mut self,
-        key: Key,
+        key: Option<Key>,
         error: String,
         at: Mono,
         round: &TurnSettings,
@@ -446,7 +451,8 @@ impl DrivenWorker {
         if !matches!(self.state(), ClientState::Holding { .. }) {
             return;
         }
-        let lost = self.machine.lost(|number| round.keys[number as usize] == key);
+        let is_meant = |of: &Key| key.as_ref().is_none_or(|key| key == of);
+        let lost = self.machine.lost(|number| is_meant(&round.keys[number as usize]));
         let Some(first) = lost else { return };
         let what = (at, Kind::Info, F::Lost);
         self.record(first, what, round, recorder, |event| event.error = Some(error));

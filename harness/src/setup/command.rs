@@ -6,9 +6,9 @@ use crate::options::flags;
 
 /// Returns the command that runs this again: what differs from the defaults, and the seed.
 pub(super) fn command(lock: &LockInfo, run: &RunSpec, backend: &str) -> String {
-    let (name, seed, faults) = (&lock.name, run.seed, faults(run));
+    let (named, seed, faults) = (lock.named(), run.seed, faults(run));
     let command = match run.swarm {
-        true => format!("picklock explore --algo {name} {faults} --first-seed {seed} --seeds 1"),
+        true => format!("picklock explore {named} {faults} --first-seed {seed} --seeds 1"),
         false => {
             let backend = match run.servers.as_slice() {
                 [] => format!("--backend {backend}"),
@@ -18,7 +18,7 @@ pub(super) fn command(lock: &LockInfo, run: &RunSpec, backend: &str) -> String {
                 }
             };
             let links = run.links.map(|it| format!(" --links {it}")).unwrap_or_default();
-            format!("picklock test --algo {name} {faults} {backend}{links} --seed {seed}")
+            format!("picklock test {named} {faults} {backend}{links} --seed {seed}")
         }
     };
     command + &flags(run, lock)
@@ -28,7 +28,7 @@ pub(super) fn command(lock: &LockInfo, run: &RunSpec, backend: &str) -> String {
 pub fn replay_command(lock: &LockInfo, run: &RunSpec) -> String {
     let fixed = if run.swarm { "" } else { " --fixed" };
     let (faults, flags) = (faults(run), flags(run, lock));
-    format!("picklock replay {} --algo {} {faults}{fixed}{flags}", run.seed, lock.name)
+    format!("picklock replay {} {} {faults}{fixed}{flags}", run.seed, lock.named())
 }
 
 /// Returns the flag for the faults: the nemeses or the fault script.

@@ -4,6 +4,7 @@ use base::ServersNeeded;
 use stores::zookeeper::TimingError;
 
 use super::given::GivenError;
+use super::program::ProgramError;
 use crate::fault_script::ScriptError;
 use crate::nearest::Unlisted;
 
@@ -19,6 +20,9 @@ pub enum SetupError {
     /// The run cannot use servers that somebody else runs.
     #[error(transparent)]
     Given(#[from] GivenError),
+    /// The run cannot have a program of somebody else for its clients.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
     /// The lock does not run on the topology.
     #[error("{lock} does not run on {asked}: give {}", .known.join(" or "))]
     Topology {

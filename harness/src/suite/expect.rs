@@ -1,6 +1,6 @@
 //! Expectations: the verdicts that a run must have, property by property.
 
-use base::{Cause, Outcome, RunInfo, Verdict};
+use base::{Outcome, RunInfo, Verdict};
 use checkers::{CHECKERS, Judgement};
 use reports::reading::breaches;
 use serde::de::{Deserialize, Deserializer, Error};
@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::nearest;
+use crate::sight::ExpectedSight;
 
 /// The verdicts that are expected of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,22 +26,6 @@ pub enum ExpectedVerdict {
     Held,
     /// It is broken in this way, in one run at least.
     Broken(ExpectedSight),
-}
-
-/// An anomaly by its name and, if it is said, its cause.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ExpectedSight {
-    /// The name: "double hold".
-    pub anomaly: String,
-    /// The cause. `None`: any that is known of the lock.
-    pub cause: Option<Cause>,
-}
-
-impl fmt::Display for ExpectedSight {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.anomaly)?;
-        self.cause.map_or(Ok(()), |cause| write!(f, " by {}", cause.name()))
-    }
 }
 
 /// The relation of one run to what is expected of it.
@@ -119,26 +104,6 @@ impl Fit {
             (_, Self::Misfit(_)) | (Self::Fits, _) => other,
             (Self::Unclear(_), Self::Unclear(_)) => self,
         }
-    }
-}
-
-impl ExpectedSight {
-    /// Returns true if a property of a run shows it.
-    pub fn is_in(&self, property: &str, judgement: &Judgement) -> bool {
-        let of_property = judgement.verdicts.iter().filter(|verdict| verdict.property == property);
-        of_property.flat_map(|verdict| &verdict.anomalies).any(|anomaly| {
-            anomaly.name == self.anomaly && self.cause.is_none_or(|it| anomaly.cause.contains(it))
-        })
-    }
-
-    fn parse(text: &str) -> Result<Self, String> {
-        let Some((anomaly, cause)) = text.rsplit_once(" by ") else {
-            return Ok(Self { anomaly: text.into(), cause: None });
-        };
-        let names: Vec<&str> = Cause::ALL.iter().map(|cause| cause.name()).collect();
-        let found = Cause::ALL.into_iter().find(|it| it.name() == cause);
-        let cause = found.ok_or_else(|| nearest::unknown("cause", cause, &names))?;
-        Ok(Self { anomaly: anomaly.into(), cause: Some(cause) })
     }
 }
 

@@ -7,7 +7,6 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 use toml::Spanned;
-use workloads::TestedLock;
 
 use super::Expectation;
 use crate::nearest;
@@ -17,7 +16,7 @@ use crate::options::{GivenOptions, OPTIONS, RunOption, parse_duration};
 pub struct EntryFields {
     pub name: Option<String>,
     pub hazards: Vec<String>,
-    pub lock: TestedLock,
+    pub lock: Spanned<String>,
     pub nemesis: Option<String>,
     pub script: Option<Spanned<PathBuf>>,
     pub options: GivenOptions,
@@ -88,7 +87,7 @@ impl<'de> Visitor<'de> for EntryVisitor {
                     let named: Vec<HazardField> = map.next_value()?;
                     hazards = named.iter().map(|hazard| hazard.0.name()).collect();
                 }
-                Field::Own("lock") => lock = Some(map.next_value::<LockField>()?.0),
+                Field::Own("lock") => lock = Some(map.next_value()?),
                 Field::Own("nemesis") => nemesis = Some(map.next_value()?),
                 Field::Own("script") => script = Some(map.next_value()?),
                 Field::Own("seeds") => seeds = Some(map.next_value()?),
@@ -151,19 +150,6 @@ fn read<'de, D: Deserializer<'de>, T>(
     make: impl FnOnce(&str) -> Result<T, String>,
 ) -> Result<T, D::Error> {
     make(&String::deserialize(from)?).map_err(D::Error::custom)
-}
-
-/// A lock of the catalogue.
-struct LockField(TestedLock);
-
-impl<'de> Deserialize<'de> for LockField {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let names = || workloads::LOCKS.iter().map(|lock| lock.name).collect::<Vec<_>>();
-        let find = |name: &str| {
-            workloads::lock(name).ok_or_else(|| nearest::unknown("lock", name, &names()))
-        };
-        read(from, find).map(Self)
-    }
 }
 
 /// A hazard of the list, by its name: "H7".

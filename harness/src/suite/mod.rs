@@ -14,7 +14,7 @@ mod search;
 
 pub use baseline::{Baseline, BaselineError, EntryFigures, Tolerances};
 pub use entry::SuiteEntry;
-pub use expect::{Expectation, ExpectedSight, Fit};
+pub use expect::{Expectation, Fit};
 pub use outcome::{EntryOutcome, EntryStatus};
 pub use read::{Suite, SuiteError};
 pub use search::{EntryError, EntryFinding, search};

@@ -8,10 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use toml::Spanned;
+use workloads::TestedLock;
 
 use super::SuiteEntry;
 use super::field::EntryFields;
 use crate::excerpt::Excerpt;
+use crate::foreign;
+use crate::nearest;
 use crate::options::flags;
 
 /// The version of the format that this build reads.
@@ -117,7 +120,8 @@ fn entry(fields: EntryFields, folder: &Path, at: Range<usize>) -> Result<SuiteEn
         0 => Err((seeds.span(), "an entry has one seed at least".to_owned())),
         many => Ok(many),
     })?;
-    let (lock, real_time_limit) = (fields.lock, fields.real_time_limit.unwrap_or(REAL_TIME_LIMIT));
+    let (lock, real_time_limit) =
+        (lock(&fields.lock, folder)?, fields.real_time_limit.unwrap_or(REAL_TIME_LIMIT));
     let run = fields.options.apply(lock.info.run(&nemesis, 0));
     // Its length is no part of its name.
     let usual = lock.info.run(&nemesis, 0).time_limit_ns;
@@ -168,6 +172,21 @@ fn check(entry: &SuiteEntry, at: &Range<usize>, expect: Range<usize>) -> Result<
         }
     }
     Ok(())
+}
+
+/// Finds a lock of the catalogue, or reads a definition file.
+fn lock(named: &Spanned<String>, folder: &Path) -> Result<TestedLock, SuiteMistake> {
+    let name = named.get_ref();
+    let mistake = |why: String| (named.span(), why);
+    if Path::new(name).extension().is_some_and(|it| it == "toml") {
+        let path = folder.join(name);
+        let text = std::fs::read_to_string(&path);
+        let text =
+            text.map_err(|error| mistake(format!("cannot read `{}`: {error}", path.display())))?;
+        return foreign::read(&path, &text).map_err(|error| mistake(error.to_string()));
+    }
+    let names = || workloads::LOCKS.iter().map(|lock| lock.name).collect::<Vec<_>>();
+    workloads::lock(name).ok_or_else(|| mistake(nearest::unknown("lock", name, &names())))
 }
 
 fn read_script(script: &Spanned<PathBuf>, folder: &Path) -> Result<Arc<ScriptFile>, SuiteMistake> {

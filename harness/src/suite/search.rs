@@ -5,8 +5,9 @@ use checkers::Judgement;
 use std::collections::BTreeSet;
 
 use super::outcome::{EntryOutcome, EntryStatus};
-use super::{ExpectedSight, Fit, SuiteEntry};
+use super::{Fit, SuiteEntry};
 use crate::setup::{Setup, SetupError};
+use crate::sight::ExpectedSight;
 
 /// The result of an entry that was run.
 pub struct EntryFinding {

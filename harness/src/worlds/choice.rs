@@ -54,11 +54,42 @@ pub fn choose(
     if spec.toxiproxy.is_some() {
         check_toxiproxy(asked, spec, needs)?;
     }
+    if spec.client.is_some() {
+        return choose_real(asked, spec, needs);
+    }
     let world = match asked {
         _ if !spec.given.is_empty() => &given::WORLD,
         Some(world) => world,
         None => return Ok(best(spec, needs)),
     };
+    check_world(world, spec, needs)
+}
+
+/// Chooses a world for clients that are a program of somebody else: the simulator cannot be one.
+fn choose_real(
+    asked: Option<&'static RunWorld>,
+    spec: &WorldSpec,
+    needs: &[Ability],
+) -> Result<&'static RunWorld, ChoiceError> {
+    let refuse = |why: &str| {
+        let line = format!("a program runs on real servers only: {why}");
+        Err(ChoiceError::Refused(line))
+    };
+    match asked {
+        Some(world) if world.is_real() => check_world(world, spec, needs),
+        Some(_) => refuse("give --backend local or docker"),
+        None => choose_among(real(), spec, needs).or_else(|(reasons, fixes)| {
+            refuse(&format!("{}; {}", reasons.join(", and "), fixes.join(", or ")))
+        }),
+    }
+}
+
+/// Checks that a world can do what a run needs.
+fn check_world(
+    world: &'static RunWorld,
+    spec: &WorldSpec,
+    needs: &[Ability],
+) -> Result<&'static RunWorld, ChoiceError> {
     if !world.is_built {
         return Err(ChoiceError::Absent(not_built().to_string()));
     }
@@ -102,29 +133,48 @@ fn check_bandwidths(setup: &Setup) -> Result<(), ChoiceError> {
 /// Takes the first world of real servers that can do these faults and that this machine is ready
 /// for, else the simulator.
 fn best(spec: &WorldSpec, needs: &[Ability]) -> &'static RunWorld {
+    choose_among(real(), spec, needs).unwrap_or_else(|(reasons, fixes)| {
+        let fixes = match fixes.join(", or ") {
+            none if none.is_empty() => none,
+            some => format!("; for real servers: {some}"),
+        };
+        hint(&format!("running in the simulator: {}{fixes}", reasons.join(", and ")));
+        SIMULATOR
+    })
+}
+
+/// Takes the first of these worlds that can do these faults and that this machine is ready for,
+/// and says so; or returns the reasons why there is none, and the remedies.
+fn choose_among(
+    worlds: impl Iterator<Item = &'static RunWorld>,
+    spec: &WorldSpec,
+    needs: &[Ability],
+) -> Result<&'static RunWorld, (Vec<String>, Vec<String>)> {
     let (mut reasons, mut fixes) = (Vec::new(), Vec::new());
-    for world in real() {
+    for world in worlds {
         let Some(Lack { reason, fix }) = obstacle(world, spec, needs) else {
             let name = world.name;
             let why: String = reasons.iter().map(|reason| format!(": {reason}")).collect();
-            hint(&format!("running on real servers ({name}){why}; the simulator is --backend sim"));
-            return world;
+            let simulator = match spec.client {
+                None => "; the simulator is --backend sim",
+                Some(_) => "",
+            };
+            hint(&format!("running on real servers ({name}){why}{simulator}"));
+            return Ok(world);
         };
         if !reasons.contains(&reason) {
             reasons.push(reason);
         }
         fixes.extend(fix.filter(|fix| !fixes.contains(fix)));
     }
-    let fixes = match fixes.join(", or ") {
-        none if none.is_empty() => none,
-        some => format!("; for real servers: {some}"),
-    };
-    hint(&format!("running in the simulator: {}{fixes}", reasons.join(", and ")));
-    SIMULATOR
+    Err((reasons, fixes))
 }
 
 /// Returns the reason why a run cannot be made at once in a world.
 fn obstacle(world: &RunWorld, spec: &WorldSpec, needs: &[Ability]) -> Option<Lack> {
+    if spec.client.is_some() && !world.is_real() {
+        return Some(Lack { reason: "a program runs on real servers only".into(), fix: None });
+    }
     world.lack(spec.store, needs).or_else(|| match (world.ready)(spec.store, spec.topology) {
         Readiness::Ready => None,
         Readiness::NotReady { reason, fix } => Some(Lack { reason, fix: Some(fix) }),
@@ -141,8 +191,8 @@ pub fn choose_of(worlds: &[&'static RunWorld], setup: &Setup) -> Result<&'static
     let mut reasons = Vec::new();
     for world in worlds {
         let obstacle = match world.is_made {
-            true => world.lack(spec.store, &needs),
-            false => obstacle(world, spec, &needs),
+            true if world.is_real() => world.lack(spec.store, &needs),
+            _ => obstacle(world, spec, &needs),
         };
         match obstacle {
             None => return Ok(world),

@@ -1,8 +1,8 @@
 //! Servers that somebody else runs, and how real servers are started at all.
 
-use base::{Backend, BackendError, Readiness};
+use base::{Backend, BackendError, ClientCommand, Readiness};
 use stores::WorldSpec;
-use testbed::{ClientCommand, GivenServers, RealBackend, Servers};
+use testbed::{GivenServers, RealBackend, Servers, built_in_client};
 
 use super::{Cleaned, RunWorld, Start};
 use crate::plan::FaultTiming;
@@ -30,8 +30,8 @@ pub(super) fn start<S: Servers>(
 ) -> Result<Box<dyn Backend>, BackendError> {
     let world = WorldSpec { logs: means.logs, ..setup.world.clone() };
     let client = match means.client {
-        Some((program, args)) => ClientCommand { program, args },
-        None => ClientCommand::built_in()?,
+        Some((program, args)) => ClientCommand::new(program, args),
+        None => built_in_client()?,
     };
     Ok(Box::new(RealBackend::<S>::start_with(&world, client, means.progress)?))
 }

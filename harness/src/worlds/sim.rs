@@ -1,6 +1,6 @@
 //! The simulator: virtual time, and the models of the stores as servers.
 
-use base::{ClockSetting, Command, Init, Readiness};
+use base::{ClockSetting, Command, Init, PROTOCOL_VERSION, Readiness};
 use sim::{ChoiceLog, OpenClient, SimConfig, Simulated};
 use std::any::Any;
 use std::rc::Rc;
@@ -73,6 +73,7 @@ impl Visit for Erased<'_> {
 /// addresses.
 fn init(spec: &WorldSpec) -> Command {
     Command::Init(Box::new(Init {
+        version: PROTOCOL_VERSION,
         allotment: String::new(),
         algo: spec.algo.clone(),
         process: 0,

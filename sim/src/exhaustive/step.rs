@@ -510,7 +510,9 @@ fn hear<S: Store>(
             let about = about(&key(grant.key), grant.mode);
             seen.event(client, Kind::Info, F::Notified, about);
         }
-        ClientReply::Lost { key, error, .. } => lost(state, client, (key, error), seen),
+        ClientReply::Lost { key: Some(key), error, .. } => {
+            lost(state, client, (key, error), seen);
+        }
         _ => {}
     }
     let part = &mut state.clients[client as usize];

@@ -3,7 +3,8 @@
 
 use super::*;
 use base::{
-    Action, ClientReply, ClockSetting, Command, Data, Direction, Init, LinkFault, Response, Spread,
+    Action, ClientReply, ClockSetting, Command, Data, Direction, Init, LinkFault, PROTOCOL_VERSION,
+    Response, Spread,
 };
 use std::future::poll_fn;
 use stores::Cluster;
@@ -61,6 +62,7 @@ impl Rig {
 
     fn of<S: Store>(open: OpenClient<S>) -> Self {
         let init = Command::Init(Box::new(Init {
+            version: PROTOCOL_VERSION,
             allotment: String::new(),
             clock: ClockSetting::RIGHT,
             drifted_ns: 0,

@@ -91,6 +91,11 @@ impl Store for Etcd {
         Probe { send: b"GET /health HTTP/1.0\r\n\r\n", expect: &["\"health\":\"true\""] }
     }
 
+    fn variables(servers: &[String]) -> Vec<(&'static str, String)> {
+        let urls: Vec<String> = servers.iter().map(|it| format!("http://{it}")).collect();
+        vec![("ETCD_ENDPOINTS", urls.join(","))]
+    }
+
     fn launch(cluster: &Cluster, number: u32, place: &Place) -> Launch {
         let Place { data, host, port, peer_ports, members, .. } = place;
         let ElectionTiming { heartbeat, election } = ElectionTiming::of(cluster.ttl);

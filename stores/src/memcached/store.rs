@@ -85,6 +85,10 @@ impl Store for Memcached {
     /// (`memory.rs`). It stays who it is: with another user it would outlive whoever started it, as
     /// the kernel forgets then that it was to die with that. There is room for all lines of whoever
     /// watches it (`observe.rs`), also while its memory is filled with junk.
+    fn variables(servers: &[String]) -> Vec<(&'static str, String)> {
+        vec![("MEMCACHED_SERVERS", servers.join(","))]
+    }
+
     fn launch(_: &Cluster, _number: u32, place: &Place) -> Launch {
         let Place { host, port, .. } = place;
         // `slab_sizes` comes last: 1.6.18 takes the `worker_logbuf_size` for the sizes of chunks,

@@ -72,6 +72,10 @@ impl Store for Postgres {
         Probe { send: NO_SUCH_DATABASE, expect: &["3D000"] }
     }
 
+    fn variables(servers: &[String]) -> Vec<(&'static str, String)> {
+        vec![("DATABASE_URL", format!("postgresql://postgres@{}/postgres", servers[0]))]
+    }
+
     fn launch(_: &Cluster, _number: u32, place: &Place) -> Launch {
         let Place { data, host, port, .. } = place;
         let command = ["sh", "-c", START, "postgres", data, host, &port.to_string()];

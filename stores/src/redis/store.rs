@@ -150,6 +150,11 @@ impl Store for Redis {
         launches::probe(cluster, number)
     }
 
+    fn variables(servers: &[String]) -> Vec<(&'static str, String)> {
+        let urls: Vec<String> = servers.iter().map(|it| format!("redis://{it}")).collect();
+        vec![("REDIS_URL", urls[0].clone()), ("REDIS_URLS", urls.join(","))]
+    }
+
     fn launch(cluster: &Cluster, number: u32, place: &Place) -> Launch {
         launches::launch(cluster, number, place)
     }

@@ -120,6 +120,10 @@ impl Store for ZooKeeper {
         Probe { send: b"srvr", expect: &["Mode: leader", "Mode: follower", "Mode: standalone"] }
     }
 
+    fn variables(servers: &[String]) -> Vec<(&'static str, String)> {
+        vec![("ZK_CONNECT", servers.join(","))]
+    }
+
     fn launch(cluster: &Cluster, number: u32, place: &Place) -> Launch {
         let config = format!("{}/{CONFIG}", place.data);
         let mut command = words(

@@ -2,15 +2,16 @@
 //! each backend. Shell scripts stand in for the clients.
 
 use base::{
-    Action, Backend, ClientReply, ClientRequest, ClockChange, Command, Data, Direction, Effect,
-    Fault, FaultId, LinkFault, Message, Mono, Node, Notice, Passing, ServerStanding,
+    Action, Backend, ClientCommand, ClientReply, ClientRequest, ClockChange, Command, Data,
+    Direction, Effect, Fault, FaultId, LinkFault, Message, Mono, Node, Notice, Passing,
+    ServerStanding,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, SystemTime};
 use stores::zookeeper::Timing;
 use stores::{LinkDelays, StoreId, WorldSpec};
-use testbed::{ClientCommand, RealBackend, Servers, StartedServer};
+use testbed::{RealBackend, Servers, StartedServer};
 
 pub const LIMIT: Duration = Duration::from_secs(60);
 
@@ -115,6 +116,7 @@ pub fn world(store: StoreId) -> WorldSpec {
         names_calls: false,
         given: Vec::new(),
         toxiproxy: None,
+        client: None,
         seed: 1,
         logs: None,
     }
@@ -126,8 +128,7 @@ pub fn start_world<S: Servers>(spec: &WorldSpec) -> RealBackend<S> {
 }
 
 fn start<S: Servers>(spec: &WorldSpec, script: &str) -> RealBackend<S> {
-    let client =
-        ClientCommand { program: "/bin/bash".into(), args: vec!["-c".into(), script.into()] };
+    let client = ClientCommand::new("/bin/bash", vec!["-c".into(), script.into()]);
     RealBackend::start_with(spec, client, &|_| {}).unwrap()
 }
 

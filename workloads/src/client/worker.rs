@@ -145,7 +145,8 @@ impl<S: Store> Worker<S> {
             held.lost = true;
         }
         let at_ns = self.client.world().monotonic().nanos();
-        self.say(None, ClientReply::Lost { key, at_ns, error }, mailbox);
+        let lost = ClientReply::Lost { key: Some(key), at_ns: Some(at_ns), error };
+        self.say(None, lost, mailbox);
     }
 
     async fn acquire(&mut self, wanted: Acquire, mailbox: &mut dyn Mailbox) -> ClientReply {

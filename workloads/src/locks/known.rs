@@ -13,6 +13,18 @@ pub struct Breaks {
     pub why: &'static str,
 }
 
+impl Breaks {
+    /// Returns its causes and anomalies, each pair by itself, as they are stored with a run.
+    pub fn rows(&'static self) -> impl Iterator<Item = Known> {
+        let pairs = self.by.iter().flat_map(|by| self.shows.iter().map(move |it| (by, it)));
+        pairs.map(|(cause, anomaly)| Known {
+            cause: *cause,
+            anomaly: (*anomaly).into(),
+            why: self.why.into(),
+        })
+    }
+}
+
 /// A row of a lock's list.
 pub const fn breaks(
     by: &'static [Cause],
@@ -83,11 +95,11 @@ pub const SHARED_NODE: &[Breaks] = &[breaks(
 )];
 
 /// The ways in which a lock breaks what it does not promise, where a run holds it to that.
-pub fn unpromised(promises: &Promises) -> impl Iterator<Item = &'static Breaks> {
+pub fn unpromised(promises: &Promises) -> impl Iterator<Item = Known> {
     let all_woken = (promises.wakes == Some(Wakes::All)).then_some(&ALL_WOKEN);
     let one_server = (!promises.available).then_some(&ONE_SERVER);
     let one_hold = (!promises.reentrant).then_some(&ONE_HOLD);
-    [all_woken, one_server, one_hold].into_iter().flatten()
+    [all_woken, one_server, one_hold].into_iter().flatten().flat_map(Breaks::rows)
 }
 
 const ALL_WOKEN: Breaks = breaks(

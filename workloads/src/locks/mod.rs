@@ -8,6 +8,7 @@ mod postgres;
 mod postgres_advisory;
 mod postgres_row;
 mod process_fields;
+mod program;
 mod redis_getset;
 mod redis_getset_php;
 mod redis_lock_class_as_printed;
@@ -40,10 +41,10 @@ mod zk_sequential_herd;
 mod zk_sequential_naive;
 mod zookeeper;
 
-use base::{Key, Known, Lock, LockInfo, Promises, nanos};
-use known::unpromised;
-pub use known::{Breaks, on_servers};
+use base::{ClientCommand, Key, Known, Lock, LockInfo, Promises, nanos};
+pub use known::{Breaks, on_servers, unpromised};
 pub use process_fields::ProcessFields;
+pub use program::ProgramLock;
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
@@ -142,6 +143,7 @@ impl LockSpec {
             topology: topology.expect("a store has a topology for each of its locks").name.into(),
             usual_ttl_ns: nanos(store.ttl()),
             own_ttl_ns: self.open.own_ttl().map(nanos),
+            arguments: String::new(),
         };
         TestedLock { info: Arc::new(info), opener: self.open.shared() }
     }
@@ -149,16 +151,8 @@ impl LockSpec {
     /// Returns the causes that are known to break it, in the form in which they are stored with a
     /// run.
     pub fn known(&self) -> Vec<Known> {
-        let rows = |breaks: &'static Breaks| {
-            let pairs = breaks.by.iter().flat_map(|by| breaks.shows.iter().map(move |it| (by, it)));
-            pairs.map(|(cause, anomaly)| Known {
-                cause: *cause,
-                anomaly: (*anomaly).into(),
-                why: breaks.why.into(),
-            })
-        };
         let breaks = self.breaks.iter().copied().flatten();
-        breaks.chain(unpromised(&self.promises)).flat_map(rows).collect()
+        breaks.flat_map(Breaks::rows).chain(unpromised(&self.promises)).collect()
     }
 }
 
@@ -250,6 +244,12 @@ pub trait Opens: Any + Send + Sync {
 
     /// Returns it as an owned value.
     fn shared(&self) -> Arc<dyn Opens>;
+
+    /// Returns the command of the program that takes the lock; `None` where picklock's own client
+    /// does.
+    fn program(&self) -> Option<&ClientCommand> {
+        None
+    }
 }
 
 impl<S: Store> Opens for On<S> {

@@ -1,0 +1,61 @@
+//! The mistakes in the description of a lock that somebody else wrote.
+
+use base::NoLockName;
+use std::path::PathBuf;
+
+use crate::excerpt::Excerpt;
+use crate::nearest::Unlisted;
+
+/// A mistake in the description of a lock. Each says what to write instead, in one line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ForeignError {
+    /// The command is none.
+    #[error("`{0}` is no command: give a program with its arguments, as a shell takes them")]
+    Command(String),
+    /// A name is not in its list.
+    #[error(transparent)]
+    Unlisted(#[from] Unlisted),
+    /// It promises something that is no promise.
+    #[error("{0}")]
+    Promise(String),
+    /// A known weakness has no cause.
+    #[error("a known weakness has a cause: write `{0} by …`, such as `{0} by holder-paused`")]
+    Cause(String),
+    /// Its name is none; another one can be given.
+    #[error("{0}; give it one with name = \"…\" in a definition file (docs/own-lock.md)")]
+    Name(#[from] NoLockName),
+    /// The servers are not said.
+    #[error("a program needs its servers: give --on TOPOLOGY (`picklock list topologies`)")]
+    Servers,
+    /// The definition file has a mistake.
+    #[error("`{}`, line {}, column {}: {mistake}", .file.display(), .at.line, .at.column)]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// The place of the mistake.
+        at: Excerpt,
+        /// The mistake, and what to write instead.
+        mistake: String,
+    },
+}
+
+impl ForeignError {
+    /// The field of a definition file that has the mistake.
+    pub(super) const fn field(&self) -> &'static str {
+        match self {
+            Self::Command(_) => "command",
+            Self::Unlisted(_) | Self::Servers => "on",
+            Self::Promise(_) => "promises",
+            Self::Cause(_) => "known",
+            Self::Name(_) | Self::File { .. } => "name",
+        }
+    }
+
+    /// The line of the definition file, with marks below what is wrong.
+    pub fn excerpt(&self) -> &[String] {
+        match self {
+            Self::File { at, .. } => &at.lines,
+            _ => &[],
+        }
+    }
+}

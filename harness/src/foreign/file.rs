@@ -1,0 +1,99 @@
+//! The definition file of a lock: everything about it that a run has to know, written once.
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::time::Duration;
+use workloads::TestedLock;
+
+use super::{ForeignError, ForeignLock};
+use crate::excerpt::Excerpt;
+use crate::options::parse_duration;
+use crate::sight::ExpectedSight;
+
+/// The fields of a definition file (docs/own-lock.md).
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct LockFields {
+    name: Option<String>,
+    #[serde(default)]
+    summary: String,
+    command: String,
+    on: String,
+    ttl: Option<TimeText>,
+    #[serde(default)]
+    promises: Vec<String>,
+    back_off: Option<TimeText>,
+    recovers_within: Option<TimeText>,
+    #[serde(default)]
+    environment: BTreeMap<String, String>,
+    #[serde(default)]
+    known: Vec<SightText>,
+}
+
+/// Reads the lock of a definition file. Its program runs in the folder of the file, and its name is
+/// that of the file unless it says another.
+///
+/// # Errors
+/// Fails at the first mistake, with its place.
+pub fn read(path: &Path, text: &str) -> Result<TestedLock, ForeignError> {
+    let wrong = |at: Range<usize>, mistake: String| ForeignError::File {
+        file: path.into(),
+        at: Excerpt::of(text, at),
+        mistake,
+    };
+    let fields: LockFields = toml::from_str(text).map_err(|error| {
+        wrong(error.span().unwrap_or(0..0), error.message().replace('\n', "; "))
+    })?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let shown = path.display().to_string();
+    let quoted = shlex::try_quote(&shown).unwrap_or_else(|_| shown.as_str().into());
+    let lock = ForeignLock {
+        name: Some(fields.name.unwrap_or_else(|| stem.into_owned())),
+        summary: fields.summary,
+        command: fields.command,
+        folder: folder.map(Into::into),
+        environment: fields.environment.into_iter().collect(),
+        on: fields.on,
+        ttl: fields.ttl.map(|it| it.0),
+        promises: fields.promises,
+        back_off: fields.back_off.map(|it| it.0),
+        recovers_within: fields.recovers_within.map(|it| it.0),
+        known: fields.known.into_iter().map(|it| it.0).collect(),
+        arguments: format!("--lock {quoted}"),
+    };
+    lock.tested().map_err(|error| wrong(line_of(text, error.field()), error.to_string()))
+}
+
+/// Returns the place of the line that begins with a field; the start of the file if none does.
+fn line_of(text: &str, field: &str) -> Range<usize> {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if line.trim_start().starts_with(field) {
+            return at..at + line.trim_end().len();
+        }
+        at += line.len();
+    }
+    0..0
+}
+
+/// A length of time, such as "500ms".
+struct TimeText(Duration);
+
+impl<'de> Deserialize<'de> for TimeText {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        parse_duration(&String::deserialize(from)?).map(Self).map_err(D::Error::custom)
+    }
+}
+
+/// An anomaly with its cause, such as "double hold by holder-paused".
+struct SightText(ExpectedSight);
+
+impl<'de> Deserialize<'de> for SightText {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        ExpectedSight::parse(&String::deserialize(from)?).map(Self).map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,36 @@
+//! Libraries that people look for by name among the locks of the catalogue.
+
+/// The libraries, and the definition file of an adapter where there is one.
+const LIBRARIES: &[(&str, Option<&str>)] = &[
+    ("redis-py", Some("adapters/python/redis_py.toml")),
+    ("kazoo", Some("adapters/python/kazoo_lock.toml")),
+    ("pymemcache", Some("adapters/python/pymemcache_add.toml")),
+    ("psycopg", Some("adapters/python/psycopg_advisory.toml")),
+    ("redis-cli", Some("adapters/bash/set_nx_px.toml")),
+    ("redisson", None),
+    ("curator", None),
+    ("redsync", None),
+    ("shedlock", None),
+    ("pottery", None),
+    ("node-redlock", None),
+    ("python-redis-lock", None),
+    ("hazelcast", None),
+    ("rslock", None),
+    ("tooz", None),
+];
+
+/// Returns the way to test a library that is no lock of the catalogue, as a line; `None` if it is
+/// not known either.
+pub fn hint(name: &str) -> Option<String> {
+    let is_meant = |library: &str| library.eq_ignore_ascii_case(&name.replace('_', "-"));
+    let (library, adapter) = LIBRARIES.iter().find(|(library, _)| is_meant(library))?;
+    Some(match adapter {
+        Some(file) => format!(
+            "{library} is a library, which an adapter tests: give --lock {file} (docs/own-lock.md)"
+        ),
+        None => format!(
+            "{library} is a library: an adapter of some ten lines tests it with --client \
+             (docs/own-lock.md)"
+        ),
+    })
+}

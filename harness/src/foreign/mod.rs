@@ -1,0 +1,151 @@
+//! Locks that somebody else wrote, in any language: a program that speaks the protocol of clients,
+//! and what its author promises of it.
+
+mod error;
+mod file;
+mod libraries;
+mod promises;
+
+pub use error::ForeignError;
+pub use file::read;
+pub use libraries::hint;
+pub use promises::PROMISE_WORDS;
+
+use base::{ClientCommand, Known, LockInfo, LockName, Pace, Promises, nanos};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use stores::{StoreId, Topology};
+use workloads::locks::unpromised;
+use workloads::{BELOW_TTL, ProgramLock, TestedLock};
+
+use crate::nearest::Unlisted;
+use crate::sight::ExpectedSight;
+
+/// The pace of a lock whose author says nothing about it: slower than that of most libraries.
+const PACE: Pace = Pace { back_off_ns: 1_000_000_000, round_trips: 4, tries: 3, ..Pace::EXACT };
+
+/// A lock that a program takes, as its author describes it.
+#[derive(Default)]
+pub struct ForeignLock {
+    /// The name. `None`: that of the program.
+    pub name: Option<String>,
+    /// One line about it. Empty: its command.
+    pub summary: String,
+    /// The program and its arguments, as a shell takes them.
+    pub command: String,
+    /// The folder in which it runs. `None`: that of picklock.
+    pub folder: Option<PathBuf>,
+    /// The variables that are added to its environment.
+    pub environment: Vec<(String, String)>,
+    /// The name of its topology.
+    pub on: String,
+    /// Its time to live, or session time-out. `None`: the usual one of the store.
+    pub ttl: Option<Duration>,
+    /// The words for what it promises ([`PROMISE_WORDS`]).
+    pub promises: Vec<String>,
+    /// The longest time between two tries of an acquire.
+    pub back_off: Option<Duration>,
+    /// The longest time for which a dead holder keeps it.
+    pub recovers_within: Option<Duration>,
+    /// The anomalies that it is known to show, each by its cause.
+    pub known: Vec<ExpectedSight>,
+    /// The arguments by which commands name it.
+    pub arguments: String,
+}
+
+impl ForeignLock {
+    /// Makes a lock that can be tested of it.
+    ///
+    /// # Errors
+    /// Fails at the first mistake, with what to write instead.
+    pub fn tested(self) -> Result<TestedLock, ForeignError> {
+        let (store, topology) = topology(&self.on)?;
+        let command = self.client_command()?;
+        let name = match &self.name {
+            Some(name) => name.clone(),
+            None => name_of(&command),
+        };
+        let ttl = self.ttl.unwrap_or(store.ttl());
+        let promises = self.promises(ttl)?;
+        let summary = match self.summary.as_str() {
+            "" => format!("`{}`", self.command),
+            said => said.into(),
+        };
+        let info = LockInfo {
+            name: LockName::try_from(name)?,
+            summary,
+            known: self.known(&promises)?,
+            promises,
+            longest_hold_permille: BELOW_TTL,
+            store: store.name().into(),
+            shape: topology.shape,
+            topology: topology.name.into(),
+            usual_ttl_ns: nanos(ttl),
+            own_ttl_ns: None,
+            arguments: self.arguments,
+        };
+        let opener = ProgramLock { topology, store, command };
+        Ok(TestedLock { info: Arc::new(info), opener: Arc::new(opener) })
+    }
+
+    fn client_command(&self) -> Result<ClientCommand, ForeignError> {
+        let words = shlex::split(&self.command).unwrap_or_default();
+        let Some((program, args)) = words.split_first() else {
+            return Err(ForeignError::Command(self.command.clone()));
+        };
+        Ok(ClientCommand {
+            program: program.into(),
+            args: args.to_vec(),
+            folder: self.folder.clone(),
+            variables: self.environment.clone(),
+        })
+    }
+
+    fn promises(&self, ttl: Duration) -> Result<Promises, ForeignError> {
+        let mut made = Promises { pace: PACE, ..Promises::MUTEX };
+        if let Some(back_off) = self.back_off {
+            made.pace.back_off_ns = nanos(back_off);
+        }
+        for word in &self.promises {
+            promises::make(word, &mut made)?;
+        }
+        if let Some(within) = self.recovers_within {
+            let lives = within.as_nanos().div_ceil(ttl.as_nanos().max(1));
+            made.recovers = Some(u32::try_from(lives).unwrap_or(u32::MAX).max(1));
+        }
+        Ok(made)
+    }
+
+    fn known(&self, promises: &Promises) -> Result<Vec<Known>, ForeignError> {
+        let known = self.known.iter().map(|sight| match sight.cause {
+            Some(cause) => Ok(Known {
+                cause,
+                anomaly: sight.anomaly.clone(),
+                why: "its definition says so".into(),
+            }),
+            None => Err(ForeignError::Cause(sight.anomaly.clone())),
+        });
+        known.chain(unpromised(promises).map(Ok)).collect()
+    }
+}
+
+/// Returns the topology of a name, with its store.
+fn topology(name: &str) -> Result<(StoreId, &'static Topology), ForeignError> {
+    let of =
+        |store: &StoreId| Some((*store, store.topologies().iter().find(|it| it.name == name)?));
+    let all = || StoreId::all_topologies().map(|topology| topology.name);
+    let found = StoreId::ALL.iter().find_map(of);
+    found.ok_or_else(|| Unlisted::new("topology", name, all()).into())
+}
+
+/// Returns the name of a program: that of the first file that it is given, or its own.
+fn name_of(command: &ClientCommand) -> String {
+    let is_file = |arg: &&String| !arg.starts_with('-') && Path::new(arg).extension().is_some();
+    let file = command.args.iter().find(is_file).map(PathBuf::from);
+    let file = file.unwrap_or_else(|| command.program.clone());
+    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! Checks that a run can have a program of somebody else for its clients: what picklock's own client
+//! does for a fault, nobody does there.
+
+use base::Ability;
+
+use super::Setup;
+
+/// A mistake in what was asked of a program. Each says what to give instead, in one line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProgramError {
+    /// The faults set the clocks of clients.
+    #[error(
+        "picklock cannot {0} that is a program of its own; give a nemesis that does something else \
+         (pause-client, partition-client, crash-client), or start the program with a clock of its \
+         own: --client \"faketime -f +10s …\""
+    )]
+    Clock(Ability),
+    /// The fault script waits for a command that only picklock's own clients name.
+    #[error(
+        "a fault script cannot wait for a command of {0}, a program that does not name its commands; \
+         wait for a moment of the lock instead (`picklock list moments`)"
+    )]
+    Commands(String),
+    /// The servers tell clients addresses that lead around their links.
+    #[error(
+        "the servers of {0} tell clients where to go, around the links on which picklock cuts and \
+         counts; give --on {1}"
+    )]
+    Addresses(&'static str, &'static str),
+    /// The servers are somebody else's, on which picklock's own clients alone keep to their keys.
+    #[error(
+        "--servers is for locks of the catalogue, which keep to keys of their own there; give \
+         --backend local or docker"
+    )]
+    Given,
+}
+
+/// Checks it, if the clients are such a program.
+///
+/// # Errors
+/// Fails with what cannot be, and what to give instead.
+pub(super) fn check(setup: &Setup) -> Result<(), ProgramError> {
+    if setup.world.client.is_none() {
+        return Ok(());
+    }
+    let (store, topology) = (setup.world.store, setup.world.topology);
+    let clocks = [Ability::ClientClock, Ability::ClientClockRate];
+    if let Some(ability) = setup.needs().into_iter().find(|it| clocks.contains(it)) {
+        return Err(ProgramError::Clock(ability));
+    }
+    if setup.world.names_calls {
+        return Err(ProgramError::Commands(setup.lock.name().into()));
+    }
+    if store.leads_clients(topology) {
+        return Err(ProgramError::Addresses(
+            topology.name,
+            setup.lock.store().topologies()[0].name,
+        ));
+    }
+    match setup.world.given.is_empty() {
+        true => Ok(()),
+        false => Err(ProgramError::Given),
+    }
+}
