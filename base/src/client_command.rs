@@ -37,6 +37,13 @@ impl ClientCommand {
             ..self.clone()
         }
     }
+
+    /// Returns the same with another variable.
+    #[must_use]
+    pub fn with_variable(mut self, (name, value): (&str, String)) -> Self {
+        self.variables.push((name.into(), value));
+        self
+    }
 }
 
 #[cfg(test)]

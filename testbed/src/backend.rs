@@ -13,19 +13,20 @@ use super::servers::{Servers, save_logs};
 use super::stalls;
 use super::standings::StandingsTold;
 use super::testbed::Testbed;
-use super::{broken, runtime};
+use super::{broken, owner, process, runtime};
 use base::{
     Backend, BackendError, ClientCommand, ClientRequest, Command, Fault, FaultId, Init, Ledger,
     Message, Mono, Notice, PROTOCOL_VERSION, Passing, Rng, ServerStanding,
 };
 use futures_util::future::join_all;
+use nix::sys::signal::Signal;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use stores::WorldSpec;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// `advance` returns at least this often, so that its caller can look for Ctrl-C.
 const STEP: Duration = Duration::from_millis(100);
@@ -35,6 +36,8 @@ const STEP: Duration = Duration::from_millis(100);
 pub struct RealBackend<S: Servers> {
     spec: WorldSpec,
     client_command: ClientCommand,
+    /// The name by which its clients, and whatever they start, are found.
+    name_for_clients: String,
     runtime: Runtime,
     servers: Option<S>,
     testbed: Option<Arc<Testbed<S::Server>>>,
@@ -88,6 +91,7 @@ impl<S: Servers> RealBackend<S> {
         Ok(Self {
             spec: spec.clone(),
             client_command: spec.client.clone().unwrap_or(client_command),
+            name_for_clients: owner::own_name(),
             runtime,
             servers: Some(servers),
             testbed: Some(testbed),
@@ -109,6 +113,8 @@ impl<S: Servers> RealBackend<S> {
             let kills = join_all(clients.iter().map(|client| client.kill()));
             // One that handed its stdout on to a stranger would never be seen to end.
             let _ = timeout(Duration::from_secs(5), kills).await;
+            let strays = end_strays(&self.name_for_clients);
+            let _ = timeout(Duration::from_secs(5), strays).await;
             end_all(tasks).await;
             end_all(faults.into_values()).await;
             let removed = match testbed {
@@ -184,7 +190,8 @@ impl<S: Servers> Backend for RealBackend<S> {
         let logs = self.spec.logs.as_deref();
         let outbox = testbed.outbox.clone();
         let servers = self.spec.store.variables(&testbed.addresses(client_number));
-        let command = self.client_command.reaching(&servers);
+        let mark = (owner::CLIENTS_VARIABLE, self.name_for_clients.clone());
+        let command = self.client_command.reaching(&servers).with_variable(mark);
         let client = RunningClient::start(&command, process, logs, outbox)?;
         client.send(self.init(&testbed, client_number, process));
         testbed.put_client(client_number, client);
@@ -273,6 +280,18 @@ impl<S: Servers> Backend for RealBackend<S> {
         let saved = self.end_run();
         let removed = self.servers.take().map(|servers| self.runtime.block_on(servers.remove()));
         removed.unwrap_or(Ok(())).and(saved)
+    }
+}
+
+/// Ends what clients of a run have started and left behind: it may be in a session of its own.
+async fn end_strays(run: &str) {
+    loop {
+        let strays: Vec<u32> = owner::clients_of(run).collect();
+        if strays.is_empty() {
+            return;
+        }
+        process::signal_all(&strays, Signal::SIGKILL);
+        sleep(Duration::from_millis(1)).await;
     }
 }
 

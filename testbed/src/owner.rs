@@ -18,12 +18,26 @@ pub fn label() -> String {
     Owner::this().to_string()
 }
 
+/// The variable by which a process says of which run it is a client.
+pub const CLIENTS_VARIABLE: &str = "PICKLOCK_CLIENTS_OF";
+
 /// The name of the owner that a process says it has; `None` if it says nothing, or not to us.
 pub fn of_process(id: i32) -> Option<String> {
+    variable(u32::try_from(id).ok()?, OWNER_VARIABLE)
+}
+
+/// The living processes that say they are clients of a run, or were started by one.
+pub fn clients_of(run: &str) -> impl Iterator<Item = u32> {
+    let is_of_run = move |id: &u32| variable(*id, CLIENTS_VARIABLE).as_deref() == Some(run);
+    processes().filter(is_of_run).filter(|id| started(*id).is_some())
+}
+
+/// The value of a variable of a process; `None` if it has none, or not for us.
+fn variable(id: u32, name: &str) -> Option<String> {
     let environment = fs::read(format!("/proc/{id}/environ")).ok()?;
     let mut variables = environment.split(|byte| *byte == 0);
     variables.find_map(|variable| {
-        let value = std::str::from_utf8(variable).ok()?.strip_prefix(OWNER_VARIABLE)?;
+        let value = std::str::from_utf8(variable).ok()?.strip_prefix(name)?;
         value.strip_prefix('=').map(String::from)
     })
 }

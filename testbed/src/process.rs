@@ -148,7 +148,8 @@ fn state(id: u32) -> Option<String> {
     stat_field(id, 3)
 }
 
-fn signal_all(ids: &[u32], signal: Signal) {
+/// Sends a signal to each of these processes.
+pub fn signal_all(ids: &[u32], signal: Signal) {
     for id in ids {
         // One that has just ended needs none.
         let _ = kill(Pid::from_raw(*id as i32), signal);

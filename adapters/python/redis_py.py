@@ -1,0 +1,20 @@
+"""redis-py's Lock (tried with 4.3.4 and 5.0.8)."""
+import os
+import picklock
+import redis
+
+
+class RedisPy:
+    def __init__(self, run):
+        self.redis = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=1)
+        self.ttl = run.ttl
+
+    def acquire(self, key, timeout):
+        lock = self.redis.lock(key, timeout=self.ttl)
+        return lock if lock.acquire(blocking_timeout=timeout) else None
+
+    def release(self, lock):
+        lock.release()
+
+
+picklock.serve(RedisPy, definite=(redis.exceptions.LockError,))
