@@ -9,7 +9,7 @@ use std::io::{self, Write, stdout};
 use crate::Exit;
 use crate::cli::{
     CHECK_ABOUT, CheckArgs, CleanArgs, DoctorArgs, ExploreArgs, ListArgs, MergeArgs, ReplayArgs,
-    SuiteArgs, SweepArgs, TestArgs,
+    SuiteArgs, SurveyArgs, SweepArgs, TestArgs,
 };
 use crate::commands::{self, bench::BenchCommand};
 use crate::manner::{self, Manner};
@@ -54,6 +54,8 @@ enum CliCommand {
     Check(CheckArgs),
     /// Runs many entries with what is expected of each: the gate of a CI.
     Suite(SuiteArgs),
+    /// Makes the report card of a lock: which faults it bears, and which not.
+    Survey(SurveyArgs),
     /// Measures the trade between violations and time lost over the ttl, in the simulator.
     Sweep(SweepArgs),
     /// Lists locks, nemeses, checkers, models and backends.
@@ -109,6 +111,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
         CliCommand::Check(args) => commands::check::run(&args),
         CliCommand::List(args) => commands::list::run(&args),
         CliCommand::Suite(args) => commands::suite::run(&args),
+        CliCommand::Survey(args) => commands::survey::run(&args),
         CliCommand::Sweep(args) => commands::sweep::run(&args),
         CliCommand::Doctor(args) => commands::doctor::run(&args),
         CliCommand::Bench(command) => commands::bench::run(&command),

@@ -14,6 +14,7 @@ mod explore;
 mod load;
 mod lock;
 mod suite;
+mod survey;
 mod sweep;
 
 pub use backend::{AUTO_SUMMARY, BackendArg, SuiteBackendArg, backend, suite_backend};
@@ -24,6 +25,7 @@ pub use explore::{ExploreArgs, MergeArgs, ReplayArgs, Shard};
 pub use load::{LoadArgs, SweepLoadArgs};
 pub use lock::LockArgs;
 pub use suite::SuiteArgs;
+pub use survey::SurveyArgs;
 pub use sweep::{SweepArgs, TtlRange};
 
 /// The format of the output on stdout.

@@ -5,6 +5,7 @@
 
 #![warn(missing_docs)]
 
+pub mod card;
 pub mod facts;
 pub mod hazards;
 pub mod history;

@@ -16,6 +16,11 @@ impl LoadArgs {
         self.apply(lock.run(nemesis, seed))
     }
 
+    /// Returns true if the option of this name was given.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.has(name)
+    }
+
     /// Returns the name of the topology that was asked for, if one was.
     pub fn topology(&self) -> Option<String> {
         self.apply(RunSpec::new("none", Duration::ZERO, 0)).topology
@@ -96,7 +101,7 @@ impl FromArgMatches for SweepLoadArgs {
     }
 }
 
-fn argument(option: &'static RunOption) -> Arg {
+pub(super) fn argument(option: &'static RunOption) -> Arg {
     let read = |text: &str| check(option, text).map(|()| text.to_owned());
     let argument = Arg::new(option.name)
         .long(option.name)

@@ -11,11 +11,13 @@ pub mod list;
 pub mod merge;
 pub mod replay;
 pub mod suite;
+pub mod survey;
 pub mod sweep;
 pub mod test;
 
 use crate::Exit;
 use crate::cli::{LoadArgs, LockArgs};
+use crate::drive::Watcher;
 use crate::foreign::{self, ForeignError, ForeignLock};
 use crate::input::{self, JudgingBudget, WrongKind};
 use crate::nearest::Unlisted;
@@ -23,7 +25,7 @@ use crate::output::note;
 use crate::place;
 use crate::setup::SetupError;
 use crate::worlds::ChoiceError;
-use base::{RunSpec, ScriptFile, visible};
+use base::{Mono, RunSpec, ScriptFile, visible};
 use histories::HistoryError;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fmt;
@@ -208,6 +210,15 @@ fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
             .map_err(|e| Failure::could_not(format!("cannot listen for Ctrl-C: {e}")))?;
     }
     Ok(flag)
+}
+
+/// Ends a run when the command is to end.
+struct UntilStopped<'a>(&'a AtomicBool);
+
+impl Watcher for UntilStopped<'_> {
+    fn goes_on(&mut self, _: Mono, _: usize) -> bool {
+        !self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// Returns true if whoever started this process has made it ignore a signal.

@@ -9,13 +9,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use base::{BackendError, Mono};
+use base::BackendError;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Failure, explore::cores, interruptible};
+use super::{Failure, UntilStopped, explore::cores, interruptible};
 use crate::Exit;
 use crate::cli::{Format, SuiteArgs};
-use crate::drive::Watcher;
 use crate::folder::RunFolder;
 use crate::input::{self, JudgingBudget};
 use crate::manner::{self, hint};
@@ -313,14 +312,5 @@ impl SuiteRun<'_> {
                 Exit::CouldNotRun
             }
         })
-    }
-}
-
-/// Ends a run when the suite is to end.
-struct UntilStopped<'a>(&'a AtomicBool);
-
-impl Watcher for UntilStopped<'_> {
-    fn goes_on(&mut self, _: Mono, _: usize) -> bool {
-        !self.0.load(Ordering::Relaxed)
     }
 }

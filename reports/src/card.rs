@@ -1,0 +1,296 @@
+//! The report card of a lock: what it bears and what it does not, fault by fault and property by
+//! property, with what to do about it; for terminals, as Markdown and as a page.
+
+mod page;
+mod remedy;
+mod text;
+
+pub use page::page;
+pub use text::{markdown, terminal};
+
+use crate::reading::{self, Breach};
+use crate::units::span;
+use base::{Outcome, RunInfo, Verdict};
+use remedy::remedy;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The report card of a lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Card {
+    /// The version of the stored form.
+    pub picklock_card: u32,
+    /// The name of the lock.
+    pub lock: String,
+    /// One line about it.
+    pub summary: String,
+    /// The topology on which it ran, and the world.
+    pub on: String,
+    /// Its time to live, or session time-out.
+    pub ttl_ns: u64,
+    /// The command that makes the card again.
+    pub command: String,
+    /// The time that it took.
+    pub took_ns: u64,
+    /// The faults, in the order in which they were tried.
+    pub rows: Vec<CardRow>,
+}
+
+/// One kind of faults, and what the lock bore of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CardRow {
+    /// The nemesis.
+    pub nemesis: String,
+    /// Its summary, in words.
+    pub about: String,
+    /// The number of runs.
+    pub runs: u64,
+    /// The properties that the lock promises, with what was seen of each.
+    pub cells: Vec<CardCell>,
+    /// The reason why nothing can be said, if nothing can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unclear: Option<String>,
+    /// The grants in a thousand seconds, the median of the runs.
+    pub grants_mhz: u64,
+    /// The slowest grant after a holder's death, in all runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_death_ns: Option<u64>,
+    /// The command that makes the worst of the runs again.
+    pub command: String,
+    /// The report of the first run that broke a promise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<String>,
+    #[serde(skip)]
+    rates: Vec<u64>,
+}
+
+/// A property under one kind of faults.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CardCell {
+    /// The property.
+    pub property: String,
+    /// The worst that was seen: broken, else kept, else nothing that could be told.
+    pub outcome: Outcome,
+    /// The number of runs that broke it.
+    pub broken: u64,
+    /// The breaches, each once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub breaches: Vec<CardBreach>,
+}
+
+/// A breach that was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CardBreach {
+    /// The anomaly and its cause: "double hold by holder-paused".
+    pub name: String,
+    /// The story of its first occurrence.
+    pub story: String,
+    /// The advice, if there is any for its cause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<&'static str>,
+    /// True if it is a known weakness of the lock.
+    pub known: bool,
+}
+
+/// The version of the stored form.
+const VERSION: u32 = 1;
+
+/// The properties that have no column: they are measured, or are about the run and not the lock.
+const NO_COLUMN: [&str; 2] = ["coverage", "perf"];
+
+impl Card {
+    /// Makes an empty card of the lock of a run.
+    pub fn of(info: &RunInfo, command: String) -> Self {
+        let topology = info.run.topology.as_deref().unwrap_or_default();
+        Self {
+            picklock_card: VERSION,
+            lock: info.lock.name.to_string(),
+            summary: info.lock.summary.clone(),
+            on: format!("{topology} ({})", info.backend),
+            ttl_ns: info.run.ttl_ns,
+            command,
+            took_ns: 0,
+            rows: Vec::new(),
+        }
+    }
+
+    /// The worst that was seen of anything.
+    pub fn outcome(&self) -> Outcome {
+        self.rows.iter().map(CardRow::outcome).max().unwrap_or(Outcome::Inconclusive)
+    }
+
+    /// The number of runs.
+    pub fn runs(&self) -> u64 {
+        self.rows.iter().map(|row| row.runs).sum()
+    }
+
+    /// The properties that are judged in a row, in order.
+    pub fn properties(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = Vec::new();
+        for cell in self.rows.iter().flat_map(|row| &row.cells) {
+            if !all.contains(&cell.property.as_str()) {
+                all.push(&cell.property);
+            }
+        }
+        all
+    }
+
+    /// The card in plain words: what the lock is safe against, what not, and what to do.
+    pub fn words(&self) -> Vec<(&'static str, String)> {
+        let of = |outcome| self.rows.iter().filter(move |row| row.outcome() == outcome);
+        let list = |rows: Vec<String>| rows.join("; ");
+        let safe = list(of(Outcome::Held).map(|row| row.about()).collect());
+        let unsafe_ = list(of(Outcome::Violated).map(CardRow::broken).collect());
+        let unclear = list(of(Outcome::Inconclusive).map(CardRow::untold).collect());
+        let mut remedies: Vec<&str> = Vec::new();
+        let breaches = self.rows.iter().flat_map(|row| &row.cells).flat_map(|cell| &cell.breaches);
+        for remedy in breaches.filter_map(|breach| breach.remedy) {
+            if !remedies.contains(&remedy) {
+                remedies.push(remedy);
+            }
+        }
+        let words = [
+            ("Safe against", safe),
+            ("Not safe against", unsafe_),
+            ("Could not tell", unclear),
+            ("What to do", remedies.join(" ")),
+        ];
+        words.into_iter().filter(|(_, text)| !text.is_empty()).collect()
+    }
+}
+
+impl CardRow {
+    /// Makes the row of a nemesis, without runs.
+    pub fn of(nemesis: &str, about: &str) -> Self {
+        Self { nemesis: nemesis.into(), about: about.into(), ..Self::default() }
+    }
+
+    /// Adds a run that was judged. Returns true if it is the first that broke a promise.
+    pub fn add(&mut self, info: &RunInfo, verdicts: &[Verdict], outcome: Outcome) -> bool {
+        self.runs += 1;
+        let first = outcome == Outcome::Violated && self.outcome() != Outcome::Violated;
+        if first || self.command.is_empty() {
+            self.command = info.command.clone();
+        }
+        if outcome == Outcome::Inconclusive {
+            self.unclear.get_or_insert(reading::last_word(info, verdicts, outcome));
+        }
+        let breaches = reading::breaches(info, verdicts);
+        for verdict in verdicts {
+            // A run that could not have failed shows nothing that was kept.
+            let seen = match (verdict.outcome, outcome) {
+                (Outcome::Held, Outcome::Inconclusive) => Outcome::Inconclusive,
+                (seen, _) => seen,
+            };
+            if seen >= Outcome::Held && !NO_COLUMN.contains(&&*verdict.property) {
+                let of = breaches.iter().filter(|it| it.property == verdict.property);
+                self.cell(&verdict.property).add(seen, of);
+            }
+        }
+        self.measure(verdicts);
+        first
+    }
+
+    fn cell(&mut self, property: &str) -> &mut CardCell {
+        let found = self.cells.iter().position(|cell| cell.property == property);
+        let number = found.unwrap_or_else(|| {
+            self.cells.push(CardCell {
+                property: property.into(),
+                outcome: Outcome::Inconclusive,
+                broken: 0,
+                breaches: Vec::new(),
+            });
+            self.cells.len() - 1
+        });
+        &mut self.cells[number]
+    }
+
+    fn measure(&mut self, verdicts: &[Verdict]) {
+        let measures: BTreeMap<&str, u64> =
+            verdicts.iter().flat_map(|it| &it.measures).map(|it| (&*it.name, it.value)).collect();
+        self.rates.extend(measures.get("grant rate"));
+        self.rates.sort_unstable();
+        self.grants_mhz = self.rates.get(self.rates.len() / 2).copied().unwrap_or_default();
+        let slowest = measures.get("slowest grant after a holder's death").copied();
+        self.after_death_ns = self.after_death_ns.max(slowest);
+    }
+
+    /// The worst of its properties; nothing can be told if not even exclusion could.
+    pub fn outcome(&self) -> Outcome {
+        let of = |outcome| self.cells.iter().any(|cell| cell.outcome == outcome);
+        match () {
+            () if of(Outcome::Violated) => Outcome::Violated,
+            () if self.exclusion() == Some(Outcome::Held) => Outcome::Held,
+            () => Outcome::Inconclusive,
+        }
+    }
+
+    /// True if all that broke is a known weakness of the lock.
+    pub fn is_known(&self) -> bool {
+        self.cells.iter().flat_map(|cell| &cell.breaches).all(|breach| breach.known)
+    }
+
+    /// The faults, as a sentence names them.
+    fn faults(&self) -> &str {
+        match self.nemesis.as_str() {
+            "none" => "runs without faults",
+            name => name,
+        }
+    }
+
+    fn exclusion(&self) -> Option<Outcome> {
+        self.cells.iter().find(|cell| cell.property == "exclusion").map(|cell| cell.outcome)
+    }
+
+    fn about(&self) -> String {
+        let after = self.after_death_ns.map(|it| format!(", granted again within {}", span(it)));
+        format!("{}{}", self.faults(), after.unwrap_or_default())
+    }
+
+    /// What broke, in words.
+    pub fn broken(&self) -> String {
+        let cells = self.cells.iter().filter(|cell| cell.broken > 0);
+        let mut names: Vec<&str> = Vec::new();
+        for breach in cells.clone().flat_map(|cell| &cell.breaches) {
+            if !names.contains(&&*breach.name) {
+                names.push(&breach.name);
+            }
+        }
+        let broken = cells.map(|cell| cell.broken).max().unwrap_or_default();
+        format!("{} ({}; {broken} of {} runs)", self.faults(), names.join(", "), self.runs)
+    }
+
+    fn untold(&self) -> String {
+        let why = self.unclear.as_deref().unwrap_or_default();
+        match why {
+            "" => self.faults().into(),
+            why => format!("{} ({why})", self.faults()),
+        }
+    }
+}
+
+impl CardCell {
+    fn add<'a>(&mut self, seen: Outcome, breaches: impl Iterator<Item = &'a Breach<'a>>) {
+        self.outcome = match (self.outcome, seen) {
+            (Outcome::Violated, _) | (_, Outcome::Violated) => Outcome::Violated,
+            (Outcome::Held, _) | (_, Outcome::Held) => Outcome::Held,
+            _ => Outcome::Inconclusive,
+        };
+        self.broken += u64::from(seen == Outcome::Violated);
+        for breach in breaches {
+            let anomaly = breach.anomaly;
+            let name = match anomaly.cause.is_unknown() {
+                true => anomaly.name.clone(),
+                false => format!("{} by {}", anomaly.name, anomaly.cause.names()),
+            };
+            if self.breaches.iter().all(|it| it.name != name) {
+                self.breaches.push(CardBreach {
+                    name,
+                    story: reading::sentence(&anomaly.explanation),
+                    remedy: anomaly.cause.iter().find_map(remedy),
+                    known: breach.known.is_some(),
+                });
+            }
+        }
+    }
+}

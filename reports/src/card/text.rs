@@ -1,0 +1,98 @@
+//! The card as text: for a terminal, and as Markdown.
+
+use super::{Card, CardRow};
+use crate::terminal::{Style, fitted};
+use crate::units::span;
+use base::{Outcome, visible};
+use std::fmt::Write as _;
+
+/// The heads of the columns behind the properties.
+const COSTS: [&str; 3] = ["runs", "grants/s", "after a death"];
+
+/// The sign of an outcome.
+fn sign(outcome: Option<Outcome>, unicode: bool) -> &'static str {
+    match (outcome, unicode) {
+        (Some(Outcome::Held), true) => "✓",
+        (Some(Outcome::Violated), true) => "✗",
+        (Some(Outcome::Held), false) => "ok",
+        (Some(Outcome::Violated), false) => "NO",
+        (Some(Outcome::Inconclusive), _) => "?",
+        (_, true) => "·",
+        (_, false) => ".",
+    }
+}
+
+/// Returns the cells of a row, each a sign, and its costs.
+pub(super) fn cells(card: &Card, row: &CardRow, unicode: bool) -> Vec<String> {
+    let of = |property: &&str| {
+        row.cells.iter().find(|cell| cell.property == *property).map(|cell| cell.outcome)
+    };
+    let signs = card.properties().into_iter().map(|it| sign(of(&it), unicode).to_owned());
+    let grants = format!("{:.1}", row.grants_mhz as f64 / 1_000.0);
+    let death = row.after_death_ns.map_or("".into(), span);
+    signs.chain([row.runs.to_string(), grants, death]).collect()
+}
+
+/// Returns the heads of the columns.
+pub(super) fn heads(card: &Card) -> Vec<&str> {
+    card.properties().into_iter().chain(COSTS).collect()
+}
+
+/// Returns the card for a terminal.
+pub fn terminal(card: &Card, style: Style) -> String {
+    let heads = heads(card);
+    let name = card.rows.iter().map(|row| row.nemesis.len()).max().unwrap_or_default();
+    let mut text = format!("{}: {}\n", card.lock, visible(&card.summary));
+    let _ = writeln!(text, "on {}, ttl {}\n", card.on, span(card.ttl_ns));
+    let _ = write!(text, "{:name$}", "");
+    for head in &heads {
+        let _ = write!(text, "  {head}");
+    }
+    text.push('\n');
+    for row in &card.rows {
+        let _ = write!(text, "{:name$}", row.nemesis);
+        for (head, cell) in heads.iter().zip(cells(card, row, style.unicode)) {
+            let width = head.chars().count();
+            let _ = write!(text, "  {}", coloured(&format!("{cell:^width$}"), style));
+        }
+        text = text.trim_end().to_owned() + "\n";
+    }
+    for (head, words) in card.words() {
+        let _ = write!(text, "\n{}", fitted(&format!("{head}: {words}"), style));
+    }
+    text
+}
+
+/// Colours a cell by its sign.
+fn coloured(cell: &str, style: Style) -> String {
+    let code = match cell.trim() {
+        _ if !style.colour => return cell.into(),
+        "✓" | "ok" => "32",
+        "✗" | "NO" => "1;31",
+        "?" => "33",
+        _ => return cell.into(),
+    };
+    format!("\x1b[{code}m{cell}\x1b[0m")
+}
+
+/// Returns a text as it can stand in a cell of Markdown.
+fn escaped(text: &str) -> String {
+    let text = visible(text).replace('&', "&amp;").replace('<', "&lt;");
+    text.replace('\\', "\\\\").replace('|', "\\|")
+}
+
+/// Returns the card as Markdown.
+pub fn markdown(card: &Card) -> String {
+    let heads = heads(card);
+    let mut text = format!("### {}: {}\n\n", card.lock, escaped(&card.summary));
+    let _ = writeln!(text, "On {}, ttl {}. `{}`\n", card.on, span(card.ttl_ns), card.command);
+    let _ = writeln!(text, "| faults | {} |", heads.join(" | "));
+    let _ = writeln!(text, "| --- |{}", " --- |".repeat(heads.len()));
+    for row in &card.rows {
+        let _ = writeln!(text, "| {} | {} |", row.nemesis, cells(card, row, true).join(" | "));
+    }
+    for (head, words) in card.words() {
+        let _ = writeln!(text, "\n**{head}:** {}", escaped(&words));
+    }
+    text
+}
