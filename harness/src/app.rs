@@ -8,8 +8,8 @@ use std::io::{self, Write, stdout};
 
 use crate::Exit;
 use crate::cli::{
-    CHECK_ABOUT, CheckArgs, CleanArgs, DoctorArgs, ExploreArgs, ListArgs, MergeArgs, ReplayArgs,
-    SuiteArgs, SurveyArgs, SweepArgs, TestArgs,
+    CHECK_ABOUT, CheckArgs, CleanArgs, ClientArgs, DoctorArgs, ExploreArgs, ListArgs, MergeArgs,
+    ReplayArgs, SuiteArgs, SurveyArgs, SweepArgs, TestArgs,
 };
 use crate::commands::{self, bench::BenchCommand};
 use crate::manner::{self, Manner};
@@ -67,9 +67,9 @@ enum CliCommand {
     Bench(BenchCommand),
     /// Removes what killed runs left behind: containers and networks, processes and folders.
     Clean(CleanArgs),
-    /// A lock client: reads requests as JSON lines and answers them. Started by `test`.
-    #[command(hide = true)]
-    Client,
+    /// Tries the client of a lock of your own (`client check`); alone, it is the client of a lock of
+    /// the catalogue, which reads requests as JSON lines and answers them.
+    Client(ClientArgs),
 }
 
 /// Says what is wrong with the arguments, or prints the help that they ask for.
@@ -116,7 +116,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
         CliCommand::Doctor(args) => commands::doctor::run(&args),
         CliCommand::Bench(command) => commands::bench::run(&command),
         CliCommand::Clean(args) => commands::clean::run(args),
-        CliCommand::Client => commands::client(),
+        CliCommand::Client(args) => commands::client::run(&args),
     };
     outcome.unwrap_or_else(|failure| {
         output::note(&format!("picklock: {failure}"));

@@ -12,7 +12,7 @@ mod exit;
 pub mod explore;
 mod fault_script;
 mod folder;
-mod foreign;
+pub mod foreign;
 mod input;
 mod links;
 mod manner;

@@ -11,6 +11,7 @@ mod rows;
 
 use pages::survey::{SurveyLine, figures, pairs, survey};
 use pages::{PageWork, Pages, counterexamples, hold, work};
+use picklock::foreign::{PROMISE_WORDS, PromiseWord};
 use reports::hazards::HAZARDS;
 use rows::rows;
 use std::path::{Path, PathBuf};
@@ -104,5 +105,37 @@ fn every_hazard_has_an_entry_of_the_suite() {
     for hazard in HAZARDS {
         let shown = rows.iter().any(|row| row.hazards.iter().any(|name| *name == hazard.name()));
         assert!(shown, "{}: no entry of suites/seeds.toml", hazard.name());
+    }
+}
+
+/// The mark behind the words for promises.
+const PROMISES: &str = "<!-- promises: end -->";
+
+#[test]
+fn the_words_for_promises_are_up_to_date() {
+    let page = std::fs::read_to_string(root().join("docs/own-lock.md")).expect("the page is there");
+    let (head, rest) = page.split_once("| word | promise |").expect("a table");
+    let (_, rest) = rest.split_once(PROMISES).expect("its end");
+    let row = |it: &PromiseWord| format!("| `{}` | {} |\n", it.word, it.about);
+    let rows: String = PROMISE_WORDS.iter().map(row).collect();
+    let table = format!("| word | promise |\n| --- | --- |\n{rows}{}", PROMISES);
+    hold(&root(), "docs/own-lock.md", &format!("{head}{table}{rest}"));
+}
+
+#[test]
+fn the_protocol_names_every_field() {
+    let page = std::fs::read_to_string(root().join("docs/protocol.md")).expect("the page is there");
+    let source = std::fs::read_to_string(root().join("base/src/client.rs")).expect("the source");
+    let fields = source.lines().filter_map(|line| {
+        let line = line.trim().strip_prefix("pub ").unwrap_or(line.trim());
+        let (name, rest) = line.split_once(": ")?;
+        let is_name = name.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
+        (is_name && rest.ends_with(',')).then_some(name)
+    });
+    let internal = ["kind", "wall_ns", "reply", "command"];
+    let named: Vec<&str> = fields.filter(|it| !internal.contains(it)).collect();
+    assert!(named.len() > 15, "{named:?}");
+    for name in named {
+        assert!(page.contains(&format!("`{name}`")), "docs/protocol.md does not name `{name}`");
     }
 }

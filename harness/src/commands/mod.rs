@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod check;
 pub mod clean;
+pub mod client;
 pub mod doctor;
 mod exhaustive;
 pub mod explore;
@@ -227,9 +228,4 @@ fn is_ignored(signal: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
-}
-
-/// Runs `picklock client`.
-pub fn client() -> Result<Exit, Failure> {
-    Ok(crate::client::run()?)
 }

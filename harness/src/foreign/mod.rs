@@ -9,7 +9,7 @@ mod promises;
 pub use error::ForeignError;
 pub use file::read;
 pub use libraries::hint;
-pub use promises::PROMISE_WORDS;
+pub use promises::{PROMISE_WORDS, PromiseWord};
 
 use base::{ClientCommand, Known, LockInfo, LockName, Pace, Promises, nanos};
 use std::path::{Path, PathBuf};

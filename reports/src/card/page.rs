@@ -50,7 +50,7 @@ fn table(card: &Card) -> Markup {
                             @if row.outcome() == Outcome::Violated { a href={ "#" (row.nemesis) } { (row.nemesis) } }
                             @else { (row.nemesis) }
                         }
-                        @for cell in cells(card, row, true) { td { (cell) } }
+                        @for cell in cells(card, row, true) { td style=(colour(&cell)) { (cell) } }
                     }
                 }
             }
@@ -77,6 +77,16 @@ fn breaches(cell: &CardCell) -> Markup {
             h3 { (cell.property) ": " (breach.name) @if breach.known { " (known)" } }
             p { (visible(&breach.story)) }
         }
+    }
+}
+
+/// Returns the style of a cell, by its sign.
+fn colour(cell: &str) -> &'static str {
+    match cell {
+        "✓" => "color: var(--held); font-weight: 600",
+        "✗" => "color: var(--bad); font-weight: 600",
+        "?" => "color: var(--info); font-weight: 600",
+        _ => "",
     }
 }
 

@@ -1,0 +1,214 @@
+//! `picklock client`: the client of a lock of the catalogue; and `picklock client check`, which
+//! tries a client that somebody else wrote, request by request.
+
+use base::units::span;
+use base::{
+    Acquire, Backend, ClientRequest, Command, Kind, Message, Mode, Notice, Passing, ReplyOutcome,
+    RunSpec,
+};
+use std::time::Duration;
+
+use super::{Failure, tested};
+use crate::Exit;
+use crate::cli::{ClientArgs, ClientCheckArgs, ClientCommands};
+use crate::manner::{hint, style};
+use crate::output::say;
+use crate::setup::Setup;
+use crate::worlds::{Start, choose};
+
+/// The time that a client has for its start: a virtual machine takes seconds.
+const START: Duration = Duration::from_secs(60);
+/// The time that it has for an answer beyond what it was told to wait.
+const ANSWER: Duration = Duration::from_secs(10);
+/// The time for which the second client waits while the first holds the lock.
+const WAIT: Duration = Duration::from_secs(5);
+
+pub fn run(args: &ClientArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        None => Ok(crate::client::run()?),
+        Some(ClientCommands::Check(args)) => check(args),
+    }
+}
+
+fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
+    let lock = tested(&args.lock, &args.load)?;
+    let run = RunSpec { clients: 2, ..args.load.run(&lock.info, "none", 0) };
+    let setup = Setup::new(&lock, run)?;
+    let world = choose(args.backend.0, &setup.world, &setup.needs())?;
+    if !world.is_real() {
+        return Err(Failure::arguments("a client is tried on real servers: give --backend local"));
+    }
+    (world.prepare)(&hint).map_err(Failure::could_not)?;
+    let start = Start { choices: None, logs: None, client: None, progress: &|_| () };
+    let backend = (world.start)(&setup, start).map_err(Failure::could_not)?;
+    let mut trial = Trial { backend, next: 0, passed: false, wrong: 0 };
+    let ended = trial.take();
+    let stopped = trial.backend.stop();
+    if let Err(why) = ended {
+        trial.tell(Err(why)).map_err(Failure::could_not)?;
+    }
+    stopped.map_err(Failure::could_not)?;
+    match trial.wrong {
+        0 => say("\nThe client does what a client has to.\n")?,
+        _ => {
+            say("\nThe protocol is docs/protocol.md; whatever a client says on stderr is kept.\n")?
+        }
+    }
+    Ok(if trial.wrong == 0 { Exit::Held } else { Exit::Violated })
+}
+
+/// A client on trial.
+struct Trial {
+    backend: Box<dyn Backend>,
+    /// The number of the last request.
+    next: u64,
+    /// True once a reply of a server has passed a link to a client.
+    passed: bool,
+    /// The number of mistakes.
+    wrong: u32,
+}
+
+/// What a step has shown: a fact, or a mistake.
+type Seen = Result<String, String>;
+
+impl Trial {
+    /// Takes all steps.
+    ///
+    /// # Errors
+    /// Fails when the client does not answer, so that there is nothing more to try.
+    fn take(&mut self) -> Result<(), String> {
+        for process in 0..2 {
+            self.backend.spawn(process, process).map_err(|error| error.to_string())?;
+            let begun = self.backend.now();
+            let outcome = self.hear(process, 0, START)?;
+            let took = span(self.backend.now().since(begun).as_nanos() as u64);
+            self.tell(match outcome.kind {
+                Kind::Ok => Ok(format!("process {process} answers `init` after {took}")),
+                _ => return Err(refused("init", &outcome)),
+            })?;
+        }
+        let seen = self.ask(0, acquire(ANSWER), ANSWER * 2)?;
+        self.expect("a free lock is granted", "acquire", &seen, &[Kind::Ok])?;
+        self.tell(match self.passed {
+            true => Ok("it reaches the servers at the addresses that it was given".into()),
+            false => Err("it does not use the addresses that it was given: no byte came through \
+                          its links"
+                .into()),
+        })?;
+        let seen = self.ask(0, Command::Touch { hold: 0 }, ANSWER)?;
+        self.expect("`touch` is answered at once", "touch", &seen, &[Kind::Ok])?;
+        let seen = self.ask(1, acquire(Duration::ZERO), ANSWER)?;
+        let held = "another client that tries once is refused while it is held";
+        self.expect(held, "acquire", &seen, &[Kind::Fail])?;
+        let waiting = self.send(1, acquire(WAIT));
+        let seen = self.ask(0, Command::Release { hold: 0 }, ANSWER)?;
+        self.expect("it is released while another waits", "release", &seen, &[Kind::Ok])?;
+        let seen = self.hear(1, waiting, WAIT + ANSWER)?;
+        self.expect("whoever waits is granted it then", "acquire", &seen, &[Kind::Ok])?;
+        let seen = self.ask(1, Command::Release { hold: 0 }, ANSWER)?;
+        self.expect("it is released again", "release", &seen, &[Kind::Ok])?;
+        self.exit()
+    }
+
+    /// Has the first client end, which closes its stdout or ends its process.
+    fn exit(&mut self) -> Result<(), String> {
+        self.send(0, Command::Exit);
+        match self.hear(0, self.next, Duration::from_secs(1)) {
+            Ok(_) => self.tell(Err("it answers `exit`, which wants none".into())),
+            Err(_) => self.tell(Ok("`exit` is not answered".into())),
+        }
+    }
+
+    fn ask(
+        &mut self,
+        process: u32,
+        command: Command,
+        within: Duration,
+    ) -> Result<ReplyOutcome, String> {
+        let id = self.send(process, command);
+        self.hear(process, id, within)
+    }
+
+    fn send(&mut self, worker: u32, command: Command) -> u64 {
+        self.next += 1;
+        self.backend.send(worker, ClientRequest { id: self.next, worker, command });
+        self.next
+    }
+
+    /// Waits for the answer to a request.
+    fn hear(&mut self, of: u32, id: u64, within: Duration) -> Result<ReplyOutcome, String> {
+        let until = self.backend.now() + within;
+        let mut inbox = Vec::new();
+        while self.backend.now() < until {
+            let heard = self.backend.advance(until, Passing::Noted, &mut inbox);
+            heard.map_err(|error| error.to_string())?;
+            for Message { notice, .. } in inbox.drain(..) {
+                match notice {
+                    Notice::Passed { .. } => self.passed = true,
+                    Notice::Died { process, error } => {
+                        return Err(format!("process {process} died: {error}"));
+                    }
+                    Notice::Interference { what } => return Err(what),
+                    Notice::Client { process, response } if process == of => {
+                        let answered = response.id;
+                        match response.reply.outcome() {
+                            Some(outcome) if answered == Some(id) => return Ok(outcome),
+                            Some(_) => return Err(stray(answered, id)),
+                            None => {}
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let within = span(within.as_nanos() as u64);
+        Err(format!("process {of} has not answered request {id} within {within}"))
+    }
+
+    /// Tells whether an answer is of these kinds.
+    fn expect(
+        &mut self,
+        what: &str,
+        command: &str,
+        seen: &ReplyOutcome,
+        kinds: &[Kind],
+    ) -> Result<(), String> {
+        self.tell(match kinds.contains(&seen.kind) {
+            true => Ok(what.into()),
+            false => Err(format!("{what}: not so, {}", refused(command, seen))),
+        })
+    }
+
+    /// Tells what a step has shown.
+    fn tell(&mut self, seen: Seen) -> Result<(), String> {
+        self.wrong += u32::from(seen.is_err());
+        let (sign, text) = match (&seen, style().unicode) {
+            (Ok(text), true) => ("✓", text),
+            (Ok(text), false) => ("ok", text),
+            (Err(text), true) => ("✗", text),
+            (Err(text), false) => ("NO", text),
+        };
+        say(&format!("{sign} {}\n", base::visible(text))).map_err(|error| error.to_string())
+    }
+}
+
+fn acquire(wait: Duration) -> Command {
+    Command::Acquire(Box::new(Acquire {
+        key: "k0".into(),
+        hold: 0,
+        mode: Mode::Exclusive,
+        acquire_timeout_ns: base::nanos(wait),
+    }))
+}
+
+fn refused(command: &str, outcome: &ReplyOutcome) -> String {
+    let why = outcome.error.as_deref().unwrap_or("without a reason");
+    format!("it answered `{command}` with {:?} ({why})", outcome.kind).to_lowercase()
+}
+
+fn stray(answered: Option<u64>, id: u64) -> String {
+    match answered {
+        Some(other) => format!("it answered request {other}, and was asked request {id}"),
+        None => format!("it answered without the `id` of request {id}"),
+    }
+}

@@ -1,0 +1,174 @@
+//! Locks that somebody else wrote, as programs: the client of the README, adapters of libraries,
+//! and programs that break the rules of the protocol.
+
+#![expect(clippy::disallowed_methods, reason = "measures how long a run took")]
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The environment in which Debian's Python finds Debian's libraries.
+fn path() -> String {
+    format!("/usr/bin:{}", std::env::var("PATH").unwrap_or_default())
+}
+
+fn picklock(folder: &TempDir, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
+    command.args(args).current_dir(folder.path()).env("PATH", path()).env("NO_COLOR", "1");
+    command.output().expect("it runs")
+}
+
+fn text(output: &Output) -> String {
+    let all = [output.stdout.as_slice(), b"\n", output.stderr.as_slice()].concat();
+    String::from_utf8(all).expect("text")
+}
+
+fn adapter(name: &str) -> String {
+    root().join("adapters").join(name).display().to_string()
+}
+
+/// Returns the first block of Python in a document.
+fn python(document: &str) -> String {
+    let text = fs::read_to_string(root().join(document)).expect("a document");
+    let (_, rest) = text.split_once("```python\n").expect("a block of Python");
+    rest.split_once("```").expect("its end").0.into()
+}
+
+#[test]
+fn the_client_of_the_readme_holds_without_faults() {
+    let client = python("README.md");
+    assert_eq!(client, python("docs/own-lock.md"), "one client is shown");
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("my_lock.py"), client).expect("written");
+    let helper = root().join("adapters/python/picklock.py");
+    fs::copy(helper, folder.path().join("picklock.py")).expect("copied");
+    let run = ["--client", "python3 my_lock.py", "--on", "redis", "--backend", "local"];
+    let checked = picklock(&folder, &[&["client", "check"], &run[..]].concat());
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked));
+    let more = ["--promises", "recovers", "--ttl", "1s", "--time-limit", "4s", "--seed", "1"];
+    let held = picklock(&folder, &[&["test"], &run[..], &more].concat());
+    assert_eq!(held.status.code(), Some(0), "{}", text(&held));
+    let again = "--client 'python3 my_lock.py' --on redis --promises recovers --nemesis none";
+    assert!(text(&held).contains(again), "{}", text(&held));
+}
+
+#[test]
+fn libraries_are_as_the_suite_says() {
+    let folder = TempDir::new().expect("a folder");
+    let suite = root().join("suites/libraries.toml").display().to_string();
+    let output = picklock(&folder, &["suite", &suite, "--backend", "local", "--retries", "1"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+}
+
+#[test]
+fn a_card_tells_what_a_lock_bears_and_what_not() {
+    let folder = TempDir::new().expect("a folder");
+    let lock = adapter("bash/set_nx_px.toml");
+    let survey = ["survey", "--lock", &lock, "--nemesis", "none,pause-client", "--runs", "2"];
+    let more = ["--format", "json", "--html", "card.html", "--junit", "card.xml"];
+    let output = picklock(&folder, &[&survey[..], &more].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let card: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let cell = |row: usize, property: &str| {
+        let cells = card["rows"][row]["cells"].as_array().expect("cells");
+        let cell = cells.iter().find(|cell| cell["property"] == property).expect("a cell").clone();
+        (cell["outcome"].clone(), cell["breaches"][0]["name"].clone())
+    };
+    assert_eq!(cell(0, "exclusion").0, "held");
+    let broken = ("violated".into(), "double hold by holder-paused".into());
+    assert_eq!(cell(1, "exclusion"), broken);
+    let report = card["rows"][1]["report"].as_str().expect("the first broken run is kept");
+    assert!(folder.path().join(report).is_file(), "{report}");
+    let page = fs::read_to_string(folder.path().join("card.html")).expect("a page");
+    assert!(page.contains("double hold by holder-paused"));
+    let junit = fs::read_to_string(folder.path().join("card.xml")).expect("JUnit");
+    assert!(junit.contains("tests=\"2\"") && junit.contains("failures=\"0\""), "known: {junit}");
+}
+
+/// Answers each request with `ok`.
+const OBLIGING: &str =
+    r#"ok() { line=${1#*\"id\":}; echo "{\"id\":${line%%,*},\"type\":\"ok\"}"; }"#;
+
+/// Programs that break a rule, each with the words in which picklock says so.
+const WRONG: &[(&str, &str)] = &[
+    ("echo 'Welcome to my lock'; cat >/dev/null", "`Welcome to my lock`"),
+    ("head -c 100000000 /dev/zero | tr '\\0' x; cat >/dev/null", "a line of more than 65536 bytes"),
+    ("printf '\\377\\376\\n'; cat >/dev/null", "a line to stdout that is no response"),
+    ("echo 'no such server' >&2; exit 3", "exit status: 3); its last words: no such server"),
+    ("read -r l; echo '{\"id\":17,\"type\":\"ok\"}'; cat >/dev/null", "answered request 17"),
+    ("read -r l; echo '{\"type\":\"ok\"}'; cat >/dev/null", "without the `id` of a request"),
+    ("read -r l; ok \"$l\"; read -r l; ok \"$l\"; ok \"$l\"; cat >/dev/null", "answered request"),
+    (
+        "while read -r l; do case $l in *touch*) ;; *) ok \"$l\" ;; esac; done",
+        "has not answered the `touch`",
+    ),
+];
+
+#[test]
+fn a_program_that_breaks_a_rule_ends_the_run_with_a_sentence_about_it() {
+    let folder = TempDir::new().expect("a folder");
+    for (number, (program, words)) in WRONG.iter().enumerate() {
+        let script = folder.path().join(format!("wrong-{number}.sh"));
+        fs::write(&script, format!("{OBLIGING}\n{program}\n")).expect("written");
+        let client = format!("bash {}", script.display());
+        let begun = Instant::now();
+        let run = ["test", "--client", &client, "--on", "memcached", "--backend", "local"];
+        let output = picklock(&folder, &[&run[..], &["--time-limit", "15s"]].concat());
+        let said = text(&output);
+        assert!(matches!(output.status.code(), Some(2 | 255)), "{program}: {said}");
+        let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(words), "{program}: {said}");
+        assert!(begun.elapsed() < Duration::from_secs(40), "{program}");
+        assert!(said.len() < 20_000, "{program}: {} bytes", said.len());
+    }
+}
+
+#[test]
+fn whatever_a_program_has_started_ends_with_the_run() {
+    let folder = TempDir::new().expect("a folder");
+    // As many seconds as nobody else sleeps.
+    let mark = format!("{}", 200_000 + std::process::id());
+    let script = folder.path().join("forks.sh");
+    let forks =
+        format!("{OBLIGING}\nsetsid sh -c 'sleep {mark} & sleep {mark}' >/dev/null 2>&1 &\n");
+    let serves = "while read -r l; do ok \"$l\"; done";
+    fs::write(&script, format!("{forks}{serves}\n")).expect("written");
+    let client = format!("bash {}", script.display());
+    let run = ["test", "--client", &client, "--on", "memcached", "--backend", "local"];
+    let faults = ["--nemesis", "crash-client", "--time-limit", "4s", "--seed", "1"];
+    picklock(&folder, &[&run[..], &faults].concat());
+    let sleeps = |entry: fs::DirEntry| {
+        let arguments = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        arguments.split(|byte| *byte == 0).any(|it| it == mark.as_bytes())
+    };
+    let left = fs::read_dir("/proc").expect("processes").flatten();
+    assert_eq!(left.map(sleeps).filter(|it| *it).count(), 0);
+}
+
+#[test]
+fn what_a_program_cannot_have_is_refused_before_the_run() {
+    let folder = TempDir::new().expect("a folder");
+    let refused: &[(&[&str], &str)] = &[
+        (&["--on", "redis", "--nemesis", "clock-jump-client"], "set the clock of a client"),
+        (&["--on", "redis-sentinel"], "give --on redis"),
+        (&["--on", "redis", "--backend", "sim"], "a program runs on real servers only"),
+        (&["--on", "redis", "--servers", "server-0=127.0.0.1:1"], "--servers is for locks"),
+        (&["--on", "redis", "--promises", "recover"], "did you mean recovers?"),
+    ];
+    for (args, words) in refused {
+        let output = picklock(&folder, &[&["test", "--client", "true"], *args].concat());
+        assert_eq!(output.status.code(), Some(254), "{args:?}: {}", text(&output));
+        assert!(text(&output).contains(words), "{args:?}: {}", text(&output));
+    }
+    let output = picklock(&folder, &["test", "--algo", "redis-py"]);
+    assert_eq!(output.status.code(), Some(254));
+    assert!(text(&output).contains("--lock adapters/python/redis_py.toml"), "{}", text(&output));
+    assert!(!folder.path().join("store").exists(), "no run was begun");
+}
