@@ -51,6 +51,9 @@ pub struct Stall {
 }
 
 impl Stall {
+    /// The shortest stall that is told: what waits on the machines of locks waits for longer.
+    pub const LEAST_NS: u64 = 100_000_000;
+
     /// The one that waited: "server 0", "the harness".
     pub fn waited(&self) -> String {
         self.node.map_or("the harness".into(), |node| node.to_string())

@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 pub struct Promises {
     /// True if it can be held by several readers at once.
     pub shared: bool,
+    /// The number of its permits: so many may hold it at once, of a lock that is no semaphore one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub permits: u32,
     /// True if its grants carry fencing tokens, and the vault checks them.
     pub fenced: bool,
     /// The number of its lives (see [`Pace::life_ns`]) within which it is free again after a
@@ -106,10 +109,16 @@ pub enum Wakes {
     Next,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
 impl Promises {
     /// The promise of the simplest lock: one holder at a time.
     pub const MUTEX: Self = Self {
         shared: false,
+        permits: 1,
         fenced: false,
         recovers: None,
         fifo: false,

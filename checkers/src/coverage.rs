@@ -117,10 +117,11 @@ fn told(interference: &Event) -> String {
 fn contention(run: &Run, claims: &Claims, facts: &mut CoverageFacts) {
     let holders = claims.holders.len();
     let grants = claims.granted();
+    let permits = u64::from(run.info.lock.promises.permits);
     let (mut contended, mut granted, mut mixed) = (0u64, 0u64, false);
     for (claim, rivals) in claims.claims.iter().zip(rivals(claims)) {
-        contended += u64::from(rivals.any());
-        granted += u64::from(rivals.any() && claim.granted().is_some());
+        contended += u64::from(rivals.fill(permits));
+        granted += u64::from(rivals.fill(permits) && claim.granted().is_some());
         mixed |= match claim.mode {
             Mode::Exclusive => rivals.shared > 0,
             Mode::Shared => rivals.exclusive > 0,
@@ -155,8 +156,9 @@ struct Rivals {
 }
 
 impl Rivals {
-    fn any(self) -> bool {
-        self.exclusive + self.shared > 0
+    /// Returns true if they would take all permits.
+    fn fill(self, permits: u64) -> bool {
+        self.exclusive + self.shared >= permits
     }
 
     fn of(&mut self, mode: Mode) -> &mut u64 {

@@ -9,7 +9,7 @@ use crate::stretches::Stretches;
 use base::{Event, F, Facts, Leases, Run};
 use hashbrown::HashMap;
 use histories::holds::{Claim, Claims};
-use histories::sweep::{Conflict, sweep};
+use histories::sweep::{Conflict, Rule, sweep};
 use rustc_hash::FxBuildHasher;
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -51,7 +51,11 @@ impl<'a> Evidence<'a> {
     /// Reads a run.
     pub fn of(run: &'a Run) -> Self {
         let claims = Claims::of(&run.history);
-        let conflicts = sweep(&claims);
+        let rule = match run.info.lock.promises.permits {
+            1 => Rule::Others,
+            permits => Rule::Permits(permits),
+        };
+        let conflicts = sweep(&claims, rule);
         let events = || claims.run_events.iter().filter_map(|at| run.history.get(*at));
         let (fault_spans, phase) = (FaultSpan::of(events()), QuietPhase::of(events()));
         Self {

@@ -49,6 +49,10 @@ impl Checker for VaultChecker {
     }
 
     fn check(&self, case: &Case<'_>) -> Verdict {
+        if case.run.info.lock.promises.permits > 1 {
+            let why = "several hold it at once, and nothing keeps their writes apart";
+            return Verdict::new(self.name(), Outcome::NotApplicable, why);
+        }
         let scan = Scan::of(&case.run.history, &case.claims, case.run.info.lock.promises.fenced);
         verdict(self.name(), case, &scan)
     }

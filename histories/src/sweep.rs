@@ -305,12 +305,12 @@ impl<H: Fn(u32) -> Holder> Sweep<H> {
     }
 }
 
-/// The places where clients believe what a read/write lock forbids, in order. Every offending grant
+/// The places where clients believe what a lock forbids by this rule, in order. Every offending grant
 /// or upgrade is named once per kind of overlap, however many holds it offends.
-pub fn sweep(claims: &Claims) -> Vec<Conflict> {
+pub fn sweep(claims: &Claims, rule: Rule) -> Vec<Conflict> {
     let Claims { claims, changes, keys, .. } = claims;
     let holder = |hold: u32| claims[hold as usize].holder();
-    let mut sweep = Sweep::new(Rule::Others, keys.len(), claims.len(), holder);
+    let mut sweep = Sweep::new(rule, keys.len(), claims.len(), holder);
     let mut conflicts = Vec::new();
     changes.iter().for_each(|change| sweep.step(*change, |conflict| conflicts.push(conflict)));
     conflicts

@@ -23,8 +23,8 @@ const LOOKS: Duration = Duration::from_millis(200);
 /// read.
 const ROUND: u32 = 5;
 
-/// The shortest stall that is told: what waits on the machines of locks waits for longer.
-const LEAST: Duration = Duration::from_millis(100);
+/// The shortest stall that is told.
+const LEAST: Duration = Duration::from_nanos(Stall::LEAST_NS);
 
 /// The least share of a round in which all of the machine waits, in a stall.
 const WHOLE: f64 = 0.9;

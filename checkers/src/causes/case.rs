@@ -49,9 +49,11 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the writer and the remover of each thing in the store, if they are known of this
-    /// run: the store's ledger knows clients, and not which of several workers it was.
+    /// run: the store's ledger knows clients, and not which of several workers it was; and the
+    /// owner of a thing, and not each of the holders that a semaphore keeps in one.
     pub(crate) fn ownership(&self) -> Option<&Books> {
-        let ledger = || self.run.ledger.as_ref().filter(|_| self.run.info.workers == 1);
+        let is_told = self.run.info.workers == 1 && self.run.info.lock.promises.permits == 1;
+        let ledger = || self.run.ledger.as_ref().filter(|_| is_told);
         let read = || ledger().map(|ledger| Books::of(self, ledger));
         self.books.get_or_init(read).as_ref()
     }

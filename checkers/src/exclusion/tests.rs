@@ -17,6 +17,29 @@ fn two_exclusive_holds_overlap() {
     );
 }
 
+const TWO_PERMITS: Gallery =
+    Gallery { checker: &Exclusion, info: |info| info.lock.promises.permits = 2 };
+
+#[test]
+fn a_semaphore_lets_in_as_many_as_it_has_permits() {
+    TWO_PERMITS.accepts(
+        "
+        p0 | A====R
+        p1 |  A======R
+        p2 |       A===R
+        ",
+    );
+    TWO_PERMITS.rejects(
+        "
+        p0 | A====R
+        p1 |  A======R
+        p2 |    A===R
+        ",
+        "double hold",
+        1,
+    );
+}
+
 #[test]
 fn a_release_ends_the_hold_of_its_own_lock() {
     ANY.accepts(

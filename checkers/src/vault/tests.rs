@@ -322,3 +322,14 @@ fn a_late_write_had_left_though_its_client_was_paused_since() {
     let causes: Vec<_> = verdict.anomalies.iter().map(|anomaly| anomaly.cause).collect();
     assert!(causes.iter().all(|causes| causes.contains(base::Cause::WriteDelayed)), "{causes:?}");
 }
+
+#[test]
+fn nothing_keeps_the_writes_of_several_holders_apart() {
+    let semaphore = Gallery { checker: &VaultChecker, info: |info| info.lock.promises.permits = 2 };
+    semaphore.does_not_apply(
+        "
+        p0 | A=g===w=R
+        p1 |  A=g=w=R
+        ",
+    );
+}

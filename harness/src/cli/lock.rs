@@ -1,6 +1,7 @@
 //! The lock under test as arguments: of the catalogue, a program, or a definition file.
 
 use clap::{ArgGroup, Args};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 /// The lock under test.
@@ -21,4 +22,7 @@ pub struct LockArgs {
     /// no others.
     #[arg(long, value_name = "PROMISE", value_delimiter = ',', requires = "client")]
     pub promises: Vec<String>,
+    /// The number of holders that the lock of --client lets in at once, if it is a semaphore.
+    #[arg(long, value_name = "N", requires = "client")]
+    pub permits: Option<NonZeroU32>,
 }

@@ -137,27 +137,29 @@ impl From<ChoiceError> for Failure {
 
 /// Finds the lock under test.
 fn tested(args: &LockArgs, load: &LoadArgs) -> Result<TestedLock, Failure> {
-    let LockArgs { algo, client, lock, promises } = args;
+    let LockArgs { algo, client, lock, .. } = args;
     match (algo, client, lock) {
-        (_, Some(command), _) => program(command, promises, load),
+        (_, Some(command), _) => program(command, args, load),
         (_, _, Some(file)) => defined(file),
         (algo, None, None) => catalogued(algo.as_deref().unwrap_or_default()),
     }
 }
 
 /// Returns the lock of a program, as the command line describes it.
-fn program(command: &str, promises: &[String], load: &LoadArgs) -> Result<TestedLock, Failure> {
+fn program(command: &str, args: &LockArgs, load: &LoadArgs) -> Result<TestedLock, Failure> {
     let on = load.topology().ok_or(ForeignError::Servers)?;
     let quoted = shlex::try_quote(command).unwrap_or_else(|_| command.into());
-    let promised = match promises.join(",") {
+    let promised = match args.promises.join(",") {
         none if none.is_empty() => none,
         some => format!(" --promises {some}"),
     };
+    let permits = args.permits.map(|it| format!(" --permits {it}")).unwrap_or_default();
     let lock = ForeignLock {
-        arguments: format!("--client {quoted} --on {on}{promised}"),
+        arguments: format!("--client {quoted} --on {on}{promised}{permits}"),
         command: command.into(),
         on,
-        promises: promises.to_vec(),
+        permits: args.permits,
+        promises: args.promises.clone(),
         ..ForeignLock::default()
     };
     Ok(lock.tested()?)

@@ -11,7 +11,7 @@ mod worker;
 
 use base::{
     Backend, BackendError, F, Facts, Kind, Message, Mono, Nemesis, Notice, Process, Rng,
-    ServerStanding,
+    ServerStanding, Stall,
 };
 use std::time::Duration;
 use stores::vault::Vault;
@@ -84,6 +84,7 @@ pub fn drive(
         plan,
         recorder,
         watcher,
+        begun: Mono::from_nanos(u64::MAX),
         inbox: Vec::new(),
     };
     let outcome = driver.run();
@@ -102,6 +103,8 @@ struct RunDriver<'a> {
     clients: Clients,
     faults: Faults,
     vault: VaultNode,
+    /// The time at which all clients were up.
+    begun: Mono,
     /// Empty between two steps; kept for its memory.
     inbox: Vec<Message>,
 }
@@ -110,8 +113,8 @@ impl RunDriver<'_> {
     fn run(&mut self) -> Result<(), DriveError> {
         self.start()?;
         let begin = self.backend.now();
+        (self.begun, self.recorder.played.begin) = (begin, begin);
         self.clients.begin(begin);
-        self.recorder.played.begin = begin;
         if self.plan.draws_faults {
             self.faults.end_by(begin + self.plan.time_limit);
         }
@@ -279,6 +282,12 @@ impl RunDriver<'_> {
             }
             Notice::Interference { what } => return self.interfered(at, what),
             Notice::Stalled { stall } => {
+                // Before all clients were up, there was nothing that it could have spoilt.
+                let lasted_ns = stall.lasted_ns.min(at.since(self.begun).as_nanos() as u64);
+                if lasted_ns < Stall::LEAST_NS {
+                    return Ok(());
+                }
+                let stall = Stall { lasted_ns, ..stall };
                 let of = (at, Process::Nemesis, Kind::Info, F::Stall);
                 let facts = Facts { stall: Some(stall), ..Facts::default() };
                 self.recorder.push(of, |event| event.facts = Some(Box::new(facts)));

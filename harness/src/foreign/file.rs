@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
@@ -23,6 +24,7 @@ struct LockFields {
     command: String,
     on: String,
     ttl: Option<TimeText>,
+    permits: Option<NonZeroU32>,
     #[serde(default)]
     promises: Vec<String>,
     back_off: Option<TimeText>,
@@ -59,6 +61,7 @@ pub fn read(path: &Path, text: &str) -> Result<TestedLock, ForeignError> {
         environment: fields.environment.into_iter().collect(),
         on: fields.on,
         ttl: fields.ttl.map(|it| it.0),
+        permits: fields.permits,
         promises: fields.promises,
         back_off: fields.back_off.map(|it| it.0),
         recovers_within: fields.recovers_within.map(|it| it.0),

@@ -12,6 +12,7 @@ pub use libraries::hint;
 pub use promises::{PROMISE_WORDS, PromiseWord};
 
 use base::{ClientCommand, Known, LockInfo, LockName, Pace, Promises, nanos};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +43,8 @@ pub struct ForeignLock {
     pub on: String,
     /// Its time to live, or session time-out. `None`: the usual one of the store.
     pub ttl: Option<Duration>,
+    /// The number of holders that it lets in at once. `None`: one.
+    pub permits: Option<NonZeroU32>,
     /// The words for what it promises ([`PROMISE_WORDS`]).
     pub promises: Vec<String>,
     /// The longest time between two tries of an acquire.
@@ -109,6 +112,9 @@ impl ForeignLock {
         }
         for word in &self.promises {
             promises::make(word, &mut made)?;
+        }
+        if let Some(permits) = self.permits {
+            made.permits = permits.get();
         }
         if let Some(within) = self.recovers_within {
             let lives = within.as_nanos().div_ceil(ttl.as_nanos().max(1));

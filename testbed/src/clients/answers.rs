@@ -86,7 +86,7 @@ impl PromptAnswers {
         let within = PROMPT.as_secs();
         Some(format!(
             "has not answered the `touch` of request {id} for {within} s, which waits for nothing: \
-             does something block the reader of its stdin?"
+             something seems to block the reader of its stdin"
         ))
     }
 }

@@ -5,6 +5,7 @@ use base::{History, Run, RunInfo};
 use checkers::check_all;
 use histories::holds::Claims;
 use histories::operation::Operation;
+use histories::sweep::Rule;
 use histories::{Budget, Decision, decide, decide_by_search};
 use nix::time::{ClockId, clock_gettime};
 use picklock::setup::Setup;
@@ -91,7 +92,9 @@ pub const ROWS: &[BenchRow] = &[
         summary: "the sweep alone, over claims that are read already",
         measure: |args| {
             let claims = Claims::of(&contended(BenchLoad::new(args.operations, 10)));
-            best(args, args.operations, || legal(histories::sweep::sweep(&claims).is_empty()))
+            best(args, args.operations, || {
+                legal(histories::sweep::sweep(&claims, Rule::Others).is_empty())
+            })
         },
     },
     BenchRow {
@@ -238,7 +241,7 @@ fn budget() -> Budget<'static> {
 }
 
 fn believed(history: &History) -> &'static str {
-    legal(histories::sweep::sweep(&Claims::of(history)).is_empty())
+    legal(histories::sweep::sweep(&Claims::of(history), Rule::Others).is_empty())
 }
 
 fn belief(args: &Extent, load: BenchLoad) -> Result<RowFigures> {
