@@ -3,7 +3,6 @@
 //! holds a lock on it as long as it lives: so it is known of one in another container, too, if both
 //! see the folder.
 
-use super::server::LocalServer;
 use super::{faked_clock, system_v};
 use base::BackendError;
 use nix::fcntl::{Flock, FlockArg};
@@ -68,13 +67,13 @@ fn is_unlocked(path: &Path) -> bool {
 /// Removes the folders whose owner has ended, with this certainty. Returns the number of them.
 pub fn remove_abandoned(certainty: Certainty) -> usize {
     let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
-    let abandoned = entries.filter(|entry| {
+    let abandoned = entries.filter(|entry| owner::is_ours(&entry.path())).filter(|entry| {
         let fate = owner::fate_of_name(&entry.file_name().to_string_lossy());
         fate.is_some_and(|fate| {
             certainty.allows(fate) || (fate == Fate::Unseen && is_unlocked(&entry.path()))
         })
     });
-    // Another one that cleans may be quicker, and a folder may be another user's.
+    // Another one that cleans may be quicker.
     abandoned.filter(|entry| remove(&entry.path()).is_ok()).count()
 }
 
@@ -82,7 +81,10 @@ pub fn remove_abandoned(certainty: Certainty) -> usize {
 fn remove(folder: &Path) -> io::Result<()> {
     for server in fs::read_dir(folder)?.flatten() {
         faked_clock::remove_shared_memory(&server.path());
-        system_v::remove_shared_memory(&LocalServer::data(&server.path()));
+        // One that was killed while it made its first data has them elsewhere.
+        for data in fs::read_dir(server.path()).into_iter().flatten().flatten() {
+            system_v::remove_shared_memory(&data.path());
+        }
     }
     fs::remove_dir_all(folder)
 }

@@ -206,10 +206,14 @@ fn die_with(harness: Pid) -> io::Result<()> {
 }
 
 /// The processes whose owner has ended, with this certainty: the kernel has failed to kill them
-/// with it.
+/// with it. They say whose they are, or work in a folder that does: a server's own processes may
+/// have overwritten what they say, and do not die with the one that they were started by.
 pub fn abandoned(certainty: Certainty) -> impl Iterator<Item = Pid> {
-    let ids = owner::processes().map(|id| id as i32);
-    ids.filter(move |id| certainty.allows_label(owner::of_process(*id).as_ref())).map(Pid::from_raw)
+    let is_abandoned = move |id: &u32| {
+        certainty.allows_label(owner::of_process(*id).as_ref())
+            || owner::fate_of_working_folder(*id).is_some_and(|fate| certainty.allows(fate))
+    };
+    owner::processes().filter(is_abandoned).map(|id| Pid::from_raw(id as i32))
 }
 
 /// Kills the processes whose owner has ended. Returns the number of them.

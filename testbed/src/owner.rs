@@ -3,6 +3,8 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The label of everything that picklock makes; its value is the run.
@@ -22,8 +24,27 @@ pub fn label() -> String {
 pub const CLIENTS_VARIABLE: &str = "PICKLOCK_CLIENTS_OF";
 
 /// The name of the owner that a process says it has; `None` if it says nothing, or not to us.
-pub fn of_process(id: i32) -> Option<String> {
-    variable(u32::try_from(id).ok()?, OWNER_VARIABLE)
+pub fn of_process(id: u32) -> Option<String> {
+    variable(id, OWNER_VARIABLE)
+}
+
+/// Returns the fate of the owner of the folder in which a process works; `None` if that is in no
+/// folder of ours.
+pub fn fate_of_working_folder(id: u32) -> Option<Fate> {
+    let folder = fs::read_link(format!("/proc/{id}/cwd")).ok()?;
+    let named = |folder: &&Path| {
+        let name = folder.file_name().map(|name| name.to_string_lossy());
+        name.is_some_and(|name| name.starts_with(PREFIX))
+    };
+    let folder = folder.ancestors().find(named).filter(|folder| is_ours(folder))?;
+    fate_of_name(&folder.file_name()?.to_string_lossy())
+}
+
+/// Returns true if a folder is this user's own, and no link to one: its name alone proves nothing,
+/// since anybody can give it to another.
+pub fn is_ours(folder: &Path) -> bool {
+    let found = fs::symlink_metadata(folder);
+    found.is_ok_and(|it| it.is_dir() && it.uid() == nix::unistd::geteuid().as_raw())
 }
 
 /// The living processes that say they are clients of a run, or were started by one.
