@@ -37,6 +37,10 @@ need etcdctl etcd-client
 need "/usr/lib/$(uname -m)-linux-gnu/faketime/libfaketimeMT.so.1" faketime
 need "/usr/lib/$(uname -m)-linux-gnu/libmimalloc.so.2" libmimalloc2.0
 need java default-jre-headless
+# The libraries whose locks are tested by adapters, for Debian's own Python.
+for library in redis kazoo pymemcache psycopg2; do
+    need "/usr/lib/python3/dist-packages/$library/__init__.py" "python3-$library"
+done
 need /usr/share/java/zookeeper.jar libzookeeper-java
 need /usr/share/java/slf4j-simple.jar libslf4j-java
 if [ ${#missing[@]} -gt 0 ]; then
