@@ -42,6 +42,8 @@ pub struct Evidence<'a> {
     wakes: OnceCell<WokenAt>,
     /// The times of the faults.
     fault_span_times: OnceCell<Stretches>,
+    /// True if a grant has told its place in the queue.
+    tells_places: OnceCell<bool>,
 }
 
 /// The events at which each process was woken, by process.
@@ -71,6 +73,7 @@ impl<'a> Evidence<'a> {
             bypasses: OnceCell::new(),
             wakes: OnceCell::new(),
             fault_span_times: OnceCell::new(),
+            tells_places: OnceCell::new(),
         }
     }
 
@@ -170,6 +173,13 @@ impl<'a> Evidence<'a> {
     pub(crate) fn time(&self, at: u64) -> u64 {
         let history = &self.run.history;
         history.get(at).map_or(history.end(), |event| event.time_ns)
+    }
+
+    /// Returns true if a grant has told its place in the queue: clients that tell none say nothing
+    /// about who has one.
+    pub(crate) fn tells_places(&self) -> bool {
+        let place = |claim: &Claim| self.facts(claim.granted()?)?.place;
+        *self.tells_places.get_or_init(|| self.claims.grants().any(|it| place(it).is_some()))
     }
 
     /// The stalls of the machine, in order.

@@ -157,10 +157,11 @@ pub(crate) fn taker_of_overlap<'a>(
     is_third.then_some((taker, lost.at_ns))
 }
 
-/// Returns true if a grant of a queue has a place in it; of a lock without a queue, always.
+/// Returns true if a grant of a queue has a place in it; of a lock without a queue, or whose clients
+/// tell no places, always.
 fn is_queued(evidence: &Evidence<'_>, claim: &Claim) -> bool {
     let place = || claim.granted().and_then(|ok| evidence.facts(ok)?.place);
-    !evidence.run.info.lock.promises.fifo || place().is_some()
+    !evidence.run.info.lock.promises.fifo || place().is_some() || !evidence.tells_places()
 }
 
 /// The cause for which a client no longer had the lock when its release was answered at an event.
