@@ -139,3 +139,8 @@ fn the_protocol_names_every_field() {
         assert!(page.contains(&format!("`{name}`")), "docs/protocol.md does not name `{name}`");
     }
 }
+
+#[test]
+fn the_page_of_the_libraries_is_up_to_date() {
+    hold(&root(), "docs/libraries.md", &pages::libraries::make(&root()));
+}

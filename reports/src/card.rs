@@ -6,12 +6,12 @@ mod remedy;
 mod text;
 
 pub use page::page;
+pub use remedy::remedy;
 pub use text::{markdown, terminal};
 
 use crate::reading::{self, Breach};
 use crate::units::span;
 use base::{Outcome, RunInfo, Verdict};
-use remedy::remedy;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -41,7 +41,7 @@ fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
     (world.prepare)(&hint).map_err(Failure::could_not)?;
     let start = Start { choices: None, logs: None, client: None, progress: &|_| () };
     let backend = (world.start)(&setup, start).map_err(Failure::could_not)?;
-    let mut trial = Trial { backend, next: 0, passed: false, wrong: 0 };
+    let mut trial = ClientTrial { backend, next: 0, passed: false, wrong: 0 };
     let ended = trial.take();
     let stopped = trial.backend.stop();
     if let Err(why) = ended {
@@ -58,7 +58,7 @@ fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
 }
 
 /// A client on trial.
-struct Trial {
+struct ClientTrial {
     backend: Box<dyn Backend>,
     /// The number of the last request.
     next: u64,
@@ -71,7 +71,7 @@ struct Trial {
 /// What a step has shown: a fact, or a mistake.
 type Seen = Result<String, String>;
 
-impl Trial {
+impl ClientTrial {
     /// Takes all steps.
     ///
     /// # Errors

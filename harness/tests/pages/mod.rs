@@ -5,6 +5,7 @@ pub mod catalogue;
 pub mod counterexamples;
 pub mod hazards;
 pub mod html;
+pub mod libraries;
 pub mod survey;
 pub mod table;
 

@@ -4,7 +4,7 @@ use base::Cause;
 
 /// Returns what to do against a cause, in a sentence; `None` where the story of the breach says
 /// all there is.
-pub(super) const fn remedy(cause: Cause) -> Option<&'static str> {
+pub const fn remedy(cause: Cause) -> Option<&'static str> {
     Some(match cause {
         Cause::HolderPaused | Cause::LateGrant => {
             "Have the guarded resource refuse writes with an old fencing token: no ttl is longer \
