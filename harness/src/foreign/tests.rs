@@ -51,7 +51,7 @@ fn a_mistake_in_a_definition_is_told_with_its_place() {
         `some/my-lock.toml`, line 1, column 1: `'x` is no command: give a program with its arguments, as a shell takes them
         `some/my-lock.toml`, line 3, column 1: `../x` is no name of a lock: it has letters, digits, dots, dashes and underscores, begins with a letter or a digit, and has at most 100 of them; give it one with name = "…" in a definition file (docs/own-lock.md)
         `some/my-lock.toml`, line 3, column 1: a known weakness has a cause: write `double hold by …`, such as `double hold by holder-paused`
-        `some/my-lock.toml`, line 3, column 1: unknown field `port`, expected one of `name`, `summary`, `command`, `on`, `ttl`, `promises`, `back-off`, `recovers-within`, `environment`, `known`
+        `some/my-lock.toml`, line 3, column 1: unknown field `port`, expected one of `name`, `summary`, `command`, `on`, `ttl`, `permits`, `promises`, `back-off`, `recovers-within`, `environment`, `known`
     "#]].assert_eq(&told.concat());
 }
 
