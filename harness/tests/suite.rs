@@ -5,7 +5,11 @@ mod command;
 
 use command::{Bench, transcript};
 use expect_test::expect_file;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 const HOLDS: &str = "[[entry]]\nlock = \"zk-sequential\"\nnemesis = \"crash\"\nexpect = \"held\"\n";
 
@@ -141,4 +145,26 @@ fn figures_that_get_worse_than_the_baseline_tolerates_are_red() {
     let said = run(&[]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.out.contains("in the baseline (20 % is tolerated)"), "{said:?}");
+}
+
+#[test]
+fn a_suite_that_is_interrupted_says_what_it_has_not_run() {
+    let bench = Bench::new();
+    let endless = "[[entry]]\nlock = \"zk-rw\"\nnemesis = \"crash\"\nexpect = \"held\"\n\
+                   seeds = 1000000000\n";
+    suite(&bench, &format!("{}seeds = 5\n\n{endless}", HOLDS));
+    let args = ["suite", "suite.toml", "--jobs", "1", "--junit", "j.xml", "--summary", "s.md"];
+    let mut running = bench.command(&args).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(running.stdout.take().expect("a pipe")).lines();
+    let first = lines.next().expect("a line").expect("text");
+    assert!(first.contains("OK"), "{first}");
+    let id = Pid::from_raw(running.id() as i32);
+    kill(id, Signal::SIGINT).expect("it runs");
+    let rest: Vec<String> = lines.map_while(Result::ok).collect();
+    assert_eq!(running.wait().expect("it ends").code(), Some(130));
+    let last = "INTERRUPTED: 1 entry";
+    assert!(rest.iter().any(|line| line.starts_with(last) && line.ends_with("1 not run")));
+    let written = |name: &str| fs::read_to_string(bench.home.path().join(name)).expect("a file");
+    assert!(written("j.xml").contains("errors=\"1\""), "{}", written("j.xml"));
+    assert!(written("s.md").contains(last), "{}", written("s.md"));
 }

@@ -277,7 +277,9 @@ impl SuiteRun<'_> {
             return Err(failure);
         }
         let done = self.done.into_inner().unwrap_or_else(|error| error.into_inner());
-        let results = told::SuiteResults::of(done.into_iter().flatten().collect(), begun.elapsed());
+        let left_out = done.iter().filter(|outcome| outcome.is_none()).count();
+        let done = done.into_iter().flatten().collect();
+        let results = told::SuiteResults::of(done, left_out, begun.elapsed());
         let mut losses = self.losses.into_inner().unwrap_or_else(|error| error.into_inner());
         if self.args.update_baseline
             && let Some((file, mut baseline)) = self.args.baseline.as_ref().zip(self.baseline)

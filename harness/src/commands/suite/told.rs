@@ -25,7 +25,15 @@ pub struct SuiteResults {
     picklock_suite: u32,
     picklock: &'static str,
     took_ns: u64,
+    /// The number of entries that an early end has left out.
+    #[serde(skip_serializing_if = "is_zero")]
+    left_out: usize,
     entries: Vec<EntryOutcome>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// The line of an entry that is done.
@@ -40,6 +48,7 @@ pub fn line(outcome: &EntryOutcome) -> String {
     let EntryOutcome { name, expected, backend, schedules, .. } = outcome;
     let took = span(outcome.took_ns);
     let schedules = counted(*schedules, "schedule", "schedules");
+    let name = visible(name);
     let mut line = format!("{word} [{took:>8}] {name} ({backend}): {expected}, {schedules}\n");
     if let EntryStatus::NotAsExpected(why) | EntryStatus::Inconclusive(why) = &outcome.status {
         let _ = writeln!(line, "{:>8} {}", "", visible(why));
@@ -55,15 +64,22 @@ pub fn line(outcome: &EntryOutcome) -> String {
     }
     let annotate = std::env::var("GITHUB_ACTIONS").is_ok_and(|value| value == "true");
     if let (true, EntryStatus::NotAsExpected(why)) = (annotate, &outcome.status) {
-        let _ = writeln!(line, "::error title=picklock: {name}::{}", visible(why));
+        let (name, why) = (for_github(&name), for_github(&visible(why)));
+        let _ = writeln!(line, "::error title=picklock%3A {name}::{why}");
     }
     line
 }
 
+/// Returns a text as it can stand in an annotation of GitHub's log, which ends at a colon.
+fn for_github(text: &str) -> String {
+    text.replace('%', "%25").replace(':', "%3A").replace(',', "%2C")
+}
+
 impl SuiteResults {
-    pub fn of(entries: Vec<EntryOutcome>, took: Duration) -> Self {
-        let picklock = env!("CARGO_PKG_VERSION");
-        Self { picklock_suite: VERSION, picklock, took_ns: took.as_nanos() as u64, entries }
+    /// Collects the outcomes of entries; `left_out` counts those that there are none of.
+    pub fn of(entries: Vec<EntryOutcome>, left_out: usize, took: Duration) -> Self {
+        let (picklock, took_ns) = (env!("CARGO_PKG_VERSION"), took.as_nanos() as u64);
+        Self { picklock_suite: VERSION, picklock, took_ns, left_out, entries }
     }
 
     pub fn entries(&self) -> &[EntryOutcome] {
@@ -95,13 +111,20 @@ impl SuiteResults {
     fn last_line(&self) -> String {
         let [right, wrong, unclear] = self.counts();
         let word = match self.exit() {
+            _ if self.left_out > 0 => "INTERRUPTED",
             Exit::Held => "AS EXPECTED",
             Exit::Inconclusive => "INCONCLUSIVE",
             _ => "NOT AS EXPECTED",
         };
         let entries = counted(self.entries.len() as u64, "entry", "entries");
         let took = span(self.took_ns);
-        format!("{word}: {entries} in {took}, {right} as expected, {wrong} not, {unclear} unclear")
+        let left_out = match self.left_out {
+            0 => String::new(),
+            some => format!(", {some} not run"),
+        };
+        format!(
+            "{word}: {entries} in {took}, {right} as expected, {wrong} not, {unclear} unclear{left_out}"
+        )
     }
 
     pub fn human(&self) -> String {
@@ -124,7 +147,10 @@ impl SuiteResults {
                 EntryStatus::NotAsExpected(why) => ("✗", why.as_str()),
                 EntryStatus::Inconclusive(why) => ("?", why.as_str()),
             };
-            let cell = |text: &str| visible(text).replace('|', "\\|");
+            let cell = |text: &str| {
+                let text = visible(text).replace('&', "&amp;").replace('<', "&lt;");
+                text.replace('\\', "\\\\").replace('|', "\\|")
+            };
             let (name, expected, why) = (cell(&entry.name), cell(&entry.expected), cell(why));
             let hazards = entry.hazards.iter().filter_map(|name| hazards::find(name));
             let hazards: Vec<String> = hazards.map(Hazard::told).collect();
@@ -157,6 +183,11 @@ impl SuiteResults {
             case.set_classname(format!("picklock.{}", entry.backend));
             case.set_time(Duration::from_nanos(entry.took_ns));
             suite.add_test_case(case);
+        }
+        if self.left_out > 0 {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+            status.set_message(format!("interrupted: {} entries were not run", self.left_out));
+            suite.add_test_case(TestCase::new("all entries", status));
         }
         let mut report = Report::new("picklock");
         report.set_time(Duration::from_nanos(self.took_ns));
