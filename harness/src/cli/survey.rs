@@ -42,7 +42,7 @@ pub struct SurveyArgs {
     /// The number of runs at a time [default: 3 for each core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
     pub jobs: Option<u64>,
-    /// The world to run in [default: local servers, else containers].
+    /// The world to run in; `auto` prefers local servers here, since they start faster.
     #[arg(long, value_name = "BACKEND", value_parser = backend(), default_value = "auto")]
     pub backend: BackendArg,
     /// The load on the lock.
