@@ -25,7 +25,7 @@ impl Excerpt {
         let marked = marked.lines().next().unwrap_or_default().chars().count().max(1);
         let column = text[begin..start].chars().count() + 1;
         let margin = " ".repeat(line.to_string().len());
-        let part = Part::of(whole, column - 1, marked);
+        let part = ShownPart::of(whole, column - 1, marked);
         let blank = " ".repeat(part.before);
         let shown = vec![
             format!("{margin} |"),
@@ -40,7 +40,7 @@ impl Excerpt {
 const WIDEST: usize = 160;
 
 /// The part of a line that is shown.
-struct Part {
+struct ShownPart {
     text: String,
     /// The number of its characters before what is marked.
     before: usize,
@@ -48,7 +48,7 @@ struct Part {
     marked: usize,
 }
 
-impl Part {
+impl ShownPart {
     /// Returns the whole line; of a long one, what stands around the mark, which begins behind so
     /// many characters.
     fn of(line: &str, before: usize, marked: usize) -> Self {

@@ -1,5 +1,5 @@
 //! Runs on local servers that are killed, at moments that matter and at others, leave nothing once
-//! `picklock clean` has run: no process, folder, shared memory or port. What is there is counted by
+//! `picklock clean` has run: no process, folder or shared memory. What is there is counted by
 //! what the kernel says of it, and not by picklock's own marks.
 
 #![expect(clippy::disallowed_methods, reason = "waits for what other processes do")]

@@ -247,7 +247,7 @@ impl CardRow {
         format!("{}{}", self.faults(), after.unwrap_or_default())
     }
 
-    /// What broke, in words.
+    /// Tells in words what broke.
     pub fn broken(&self) -> String {
         let cells = self.cells.iter().filter(|cell| cell.broken > 0);
         let mut names: Vec<&str> = Vec::new();

@@ -50,9 +50,7 @@ fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
     stopped.map_err(Failure::could_not)?;
     match trial.wrong {
         0 => say("\nThe client does what a client has to.\n")?,
-        _ => {
-            say("\nThe protocol is docs/protocol.md; whatever a client says on stderr is kept.\n")?
-        }
+        _ => say("\nThe protocol is docs/protocol.md.\n")?,
     }
     Ok(if trial.wrong == 0 { Exit::Held } else { Exit::Violated })
 }
@@ -68,7 +66,7 @@ struct ClientTrial {
     wrong: u32,
 }
 
-/// What a step has shown: a fact, or a mistake.
+/// The result of a step: a fact, or a mistake.
 type Seen = Result<String, String>;
 
 impl ClientTrial {
