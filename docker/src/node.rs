@@ -53,6 +53,8 @@ impl RunContainers {
             members: (0..self.cluster.servers()).map(host).collect(),
             peer_ports: peer_ports.clone(),
             source: None,
+            // Nobody else reaches the network of the containers.
+            password: None,
         };
         let launch = self.store.launch(&self.cluster, server, &place);
         let (repository, tag) = image::tagged();

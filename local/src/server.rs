@@ -8,8 +8,9 @@ use super::system_v;
 use async_trait::async_trait;
 use base::{BackendError, Direction};
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -117,9 +118,19 @@ impl LocalServer {
         }
         let was_empty = fs::read_dir(&data)?.next().is_none();
         for (name, text) in &self.setup.launch.files {
-            fs::write(data.join(name), text)?;
+            self.write(&data.join(name), text)?;
         }
         Ok(was_empty)
+    }
+
+    /// Writes a file for the eyes of the server's user only.
+    fn write(&self, path: &Path, text: &str) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        let mut file = options.create(true).write(true).truncate(true).mode(0o600).open(path)?;
+        if let Some(user) = &self.setup.user {
+            user.give(path)?;
+        }
+        file.write_all(text.as_bytes())
     }
 
     fn not_started(&self) -> String {

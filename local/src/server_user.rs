@@ -51,9 +51,9 @@ impl ServerUser {
         self.name
     }
 
-    /// Gives a folder to the user.
-    pub fn give(&self, folder: &Path) -> io::Result<()> {
-        chown(folder, Some(self.uid), Some(self.gid))
+    /// Gives a file or folder to the user.
+    pub fn give(&self, path: &Path) -> io::Result<()> {
+        chown(path, Some(self.uid), Some(self.gid))
     }
 
     /// Lets the user pass through the folder of a run, and nobody look into it. Checks that the

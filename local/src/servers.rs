@@ -12,6 +12,8 @@ use async_trait::async_trait;
 use base::{Ability, BackendError};
 use futures_util::Stream;
 use futures_util::future::join_all;
+use std::fs::File;
+use std::io::{self, Read};
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,6 +27,7 @@ pub struct LocalServers {
     all: Vec<Arc<LocalServer>>,
     /// The ports on which they listen for each other.
     _peer_ports: Vec<Vec<Port>>,
+    password: String,
     _folder: Folder,
 }
 
@@ -64,11 +67,13 @@ impl Servers for LocalServers {
         let peers = Peers::open(&numbers)?;
         let peers =
             Arc::new(if tell { peers.with_fronts(&numbers, folder.path())? } else { peers });
-        let making = Making { store, cluster, user, peers, numbers, peer_ports, tell };
+        let password = password().map_err(|e| broken("cannot make a password", e))?;
+        let making = Making { store, cluster, user, peers, numbers, peer_ports, tell, password };
         let start = async |number| making.start(number, folder.path());
         let mut all = Vec::new();
         let started = start_all(store, &making.cluster, &mut all, start).await;
-        let servers = Self { all, _peer_ports: making.peer_ports, _folder: folder };
+        let Making { peer_ports, password, .. } = making;
+        let servers = Self { all, _peer_ports: peer_ports, password, _folder: folder };
         match started {
             Ok(()) => Ok(servers),
             Err(error) => {
@@ -80,6 +85,10 @@ impl Servers for LocalServers {
 
     fn all(&self) -> &[Arc<LocalServer>] {
         &self.all
+    }
+
+    fn password(&self) -> Option<&str> {
+        Some(&self.password)
     }
 
     /// Nothing: what is done to a process has to be asked for.
@@ -104,6 +113,8 @@ struct Making {
     peer_ports: Vec<Vec<Port>>,
     /// True if they tell each other the addresses of third ones.
     tell: bool,
+    /// The password of the servers that ask for one.
+    password: String,
 }
 
 impl Making {
@@ -124,6 +135,7 @@ impl Making {
             members: (0..self.cluster.servers()).map(|other| self.member(number, other)).collect(),
             peer_ports: self.numbers[number as usize].clone(),
             source: self.tell.then(|| source(number).to_string()),
+            password: Some(self.password.clone()),
         };
         let launch = self.store.launch(&self.cluster, number, &place);
         let probe = self.store.probe(&self.cluster, number);
@@ -153,6 +165,13 @@ impl Making {
         // one they go on to use their own links.
         Member { host: "0.0.0.0".into(), ports: self.numbers[to as usize].clone() }
     }
+}
+
+/// Makes a password that nobody else on the machine knows.
+fn password() -> io::Result<String> {
+    let mut secret = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut secret)?;
+    Ok(secret.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// The ports on which the servers listen for each other: at all addresses of this machine, unless

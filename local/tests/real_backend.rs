@@ -166,7 +166,8 @@ fn command_line(id: u32) -> String {
 fn session(address: SocketAddr) -> (TcpStream, String) {
     let mut session = TcpStream::connect(address).unwrap();
     session.write_all(b"\0\0\0\x17\0\x03\0\0user\0postgres\0\0").unwrap();
-    let ready = |answer: &[u8]| answer.ends_with(b"Z\0\0\0\x05I");
+    // It asks for a password, in the process of the session.
+    let ready = |answer: &[u8]| answer.ends_with(b"SCRAM-SHA-256\0\0");
     let mut answer = Vec::new();
     while !ready(&answer) {
         let mut byte = [0];

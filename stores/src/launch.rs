@@ -23,6 +23,9 @@ pub struct Place {
     pub peer_ports: Vec<u16>,
     /// The address from which it calls other servers; `None`: any.
     pub source: Option<String>,
+    /// The password that it asks its clients for, where its store has some and others of the
+    /// machine reach it.
+    pub password: Option<String>,
     /// All servers, as this one names them, by number.
     pub members: Vec<Member>,
 }

@@ -229,9 +229,13 @@ macro_rules! stores {
             }
 
             /// Returns the variables that tell a program of somebody else where the servers are.
-            pub fn variables(self, servers: &[String]) -> Vec<(&'static str, String)> {
+            pub fn variables(
+                self,
+                servers: &[String],
+                password: Option<&str>,
+            ) -> Vec<(&'static str, String)> {
                 match self {
-                    $(Self::$name => <$store>::variables(servers),)*
+                    $(Self::$name => <$store>::variables(servers, password),)*
                 }
             }
 

@@ -123,8 +123,8 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     fn launch(cluster: &Cluster, number: u32, place: &Place) -> Launch;
 
     /// Returns the variables that tell a program of somebody else where the servers are, from the
-    /// address of each, `host:port`.
-    fn variables(servers: &[String]) -> Vec<(&'static str, String)>;
+    /// address of each, `host:port`, and their password, if they have one.
+    fn variables(servers: &[String], password: Option<&str>) -> Vec<(&'static str, String)>;
 
     /// Returns true if what travels on a connection between a client and a real server carries a
     /// call of the lock, or the answer to one, and is not a client library's own housekeeping.

@@ -189,7 +189,8 @@ impl<S: Servers> Backend for RealBackend<S> {
         let _within = self.runtime.enter();
         let logs = self.spec.logs.as_deref();
         let outbox = testbed.outbox.clone();
-        let servers = self.spec.store.variables(&testbed.addresses(client_number));
+        let password = self.servers.as_ref().and_then(S::password);
+        let servers = self.spec.store.variables(&testbed.addresses(client_number), password);
         let mark = (owner::CLIENTS_VARIABLE, self.name_for_clients.clone());
         let command = self.client_command.reaching(&servers).with_variable(mark);
         let client = RunningClient::start(&command, process, logs, outbox)?;

@@ -79,9 +79,9 @@ async fn serves(address: SocketAddr, probe: Probe) -> bool {
 pub async fn ask(address: SocketAddr, question: &[u8]) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(question).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    Ok(answer)
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
 /// Sends a question, and returns the time until the answer began.

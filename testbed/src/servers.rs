@@ -59,6 +59,11 @@ pub trait Servers: Sized + 'static {
         ""
     }
 
+    /// The password that they ask of their clients, if their store asks for one.
+    fn password(&self) -> Option<&str> {
+        None
+    }
+
     /// The actions of somebody else on them that are reported as they happen, in words.
     fn reports(&self) -> impl Stream<Item = String> + Send + 'static;
 

@@ -7,6 +7,7 @@
 
 mod engine;
 mod guest;
+mod sockets;
 mod stubborn;
 
 use base::Rng;

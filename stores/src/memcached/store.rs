@@ -85,7 +85,7 @@ impl Store for Memcached {
     /// (`memory.rs`). It stays who it is: with another user it would outlive whoever started it, as
     /// the kernel forgets then that it was to die with that. There is room for all lines of whoever
     /// watches it (`observe.rs`), also while its memory is filled with junk.
-    fn variables(servers: &[String]) -> Vec<(&'static str, String)> {
+    fn variables(servers: &[String], _: Option<&str>) -> Vec<(&'static str, String)> {
         vec![("MEMCACHED_SERVERS", servers.join(","))]
     }
 

@@ -24,6 +24,7 @@ use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 pub struct RealLink {
     world: RealWorld,
     servers: Vec<String>,
+    password: Option<String>,
     patience: Duration,
     live: Rc<RefCell<LiveSessions>>,
 }
@@ -103,9 +104,9 @@ fn reply(statement: &Statement, messages: &[SimpleQueryMessage]) -> Reply {
 impl RealLink {
     /// Links to the server at the first of these addresses ("127.0.0.1:5432"). Nothing is connected
     /// yet. A server that is silent is found out within half of a `ttl`.
-    pub fn new(servers: Vec<String>, ttl: Duration, seed: u64) -> Self {
+    pub fn new(servers: Vec<String>, password: Option<String>, ttl: Duration, seed: u64) -> Self {
         let (world, patience) = (RealWorld::new(seed), ttl / PATIENCE);
-        Self { world, servers, patience, live: Rc::default() }
+        Self { world, servers, password, patience, live: Rc::default() }
     }
 
     async fn connect(&self, id: SessionId, settings: SessionSettings) -> Answer<Postgres> {
@@ -114,7 +115,11 @@ impl RealLink {
             let why = format!("there is no server in {:?}", self.servers);
             return Err(CallError::Refused(Refusal::NoConnection(why)));
         };
-        let opened = config(address, settings).connect(NoTls).await;
+        let mut config = config(address, settings);
+        if let Some(password) = &self.password {
+            config.password(password);
+        }
+        let opened = config.connect(NoTls).await;
         let (client, connection) = opened.map_err(|error| no_connection(&error))?;
         let session = Rc::new(ServerSession {
             client,

@@ -69,17 +69,20 @@ impl Store for Postgres {
     }
 
     fn probe(_: &Cluster, _number: u32) -> Probe {
-        Probe { send: NO_SUCH_DATABASE, expect: &["3D000"] }
+        Probe { send: NO_SUCH_DATABASE, expect: &["3D000", "SCRAM-SHA-256"] }
     }
 
-    fn variables(servers: &[String]) -> Vec<(&'static str, String)> {
-        vec![("DATABASE_URL", format!("postgresql://postgres@{}/postgres", servers[0]))]
+    fn variables(servers: &[String], password: Option<&str>) -> Vec<(&'static str, String)> {
+        let user = password.map_or("postgres".into(), |it| format!("postgres:{it}"));
+        let url = ("DATABASE_URL", format!("postgresql://{user}@{}/postgres", servers[0]));
+        [url].into_iter().chain(password.map(|it| (PASSWORD, it.into()))).collect()
     }
 
     fn launch(_: &Cluster, _number: u32, place: &Place) -> Launch {
-        let Place { data, host, port, .. } = place;
+        let Place { data, host, port, password, .. } = place;
         let command = ["sh", "-c", START, "postgres", data, host, &port.to_string()];
-        Launch { command: command.map(String::from).into(), files: Vec::new() }
+        let files = password.iter().map(|it| ("password", it.clone())).collect();
+        Launch { command: command.map(String::from).into(), files }
     }
 
     #[cfg(feature = "real")]
@@ -90,14 +93,19 @@ impl Store for Postgres {
     #[cfg(feature = "real")]
     fn connect(settings: crate::RealSettings) -> crate::Connecting<Self> {
         let crate::RealSettings { servers, ttl, seed, .. } = settings;
-        let link = super::RealLink::new(servers, ttl, seed);
+        let password = std::env::var(PASSWORD).ok();
+        let link = super::RealLink::new(servers, password, ttl, seed);
         Box::pin(std::future::ready(Ok(Rc::new(link) as _)))
     }
 }
 
+/// The variable with the password of a client, as PostgreSQL's own library reads it.
+const PASSWORD: &str = "PGPASSWORD";
+
 /// Starts a server in the folder `$1`, for clients of the address `$2` and the port `$3`. It
 /// refuses to be root, who starts it in a container: there new data is a copy of what the image
-/// has. Elsewhere it is a copy of what the first start makes beside it. By itself a server waits
+/// has. Elsewhere it is a copy of what the first start makes beside it, with the password that it
+/// finds in its data: who may speak to a server may run programs as its user. By itself a server waits
 /// with an acknowledgement until the write is on disk. What is kept in memory is little, so that
 /// many of them fit on a machine, and is shared by a file in its data, which nobody has to remove
 /// by itself.
@@ -109,7 +117,7 @@ const START: &str = "set -e
         new=$1/../new
         as=
         if [ ! -e \"$new\" ]; then
-            initdb -D \"$new.part\" --auth=trust --username=postgres --no-locale --encoding=UTF8 --no-sync
+            initdb -D \"$new.part\" --auth=scram-sha-256 --pwfile=\"$1/password\" --username=postgres --no-locale --encoding=UTF8 --no-sync
             echo 'CREATE TABLE locks (name text PRIMARY KEY)' |
                 postgres --single -D \"$new.part\" -c dynamic_shared_memory_type=mmap postgres
             mv \"$new.part\" \"$new\"
@@ -122,9 +130,11 @@ const START: &str = "set -e
         -c unix_socket_directories= -c max_connections=300 -c shared_buffers=16MB \
         -c wal_level=minimal -c max_wal_senders=0 -c dynamic_shared_memory_type=mmap";
 
-/// Opens a session with a database that is not there, by version 3.0 of the protocol. A server that
-/// serves says so in a text; the answer to any other session has a random key in it.
-const NO_SUCH_DATABASE: &[u8] = b"\0\0\0\x25\0\x03\0\0user\0postgres\0database\0none\0\0";
+/// Opens a session with a database that is not there, by version 3.0 of the protocol, and hangs up
+/// when asked for a password. A server that serves says that there is none, or asks; the answer to
+/// any other session has a random key in it.
+const NO_SUCH_DATABASE: &[u8] =
+    b"\0\0\0\x25\0\x03\0\0user\0postgres\0database\0none\0\0X\0\0\0\x04";
 
 impl StoreClient for Client {
     fn world(&self) -> &dyn World {

@@ -150,7 +150,7 @@ impl Store for Redis {
         launches::probe(cluster, number)
     }
 
-    fn variables(servers: &[String]) -> Vec<(&'static str, String)> {
+    fn variables(servers: &[String], _: Option<&str>) -> Vec<(&'static str, String)> {
         let urls: Vec<String> = servers.iter().map(|it| format!("redis://{it}")).collect();
         vec![("REDIS_URL", urls[0].clone()), ("REDIS_URLS", urls.join(","))]
     }

@@ -100,7 +100,7 @@ fn named(mut step: SessionStep, sequence: &str) -> SessionStep {
 
 /// Measures what goes by time.
 async fn measure(address: &str, report: &mut Compared) {
-    let link: Rc<dyn Link<Postgres>> = Rc::new(RealLink::new(vec![address.into()], LONG, 1));
+    let link: Rc<dyn Link<Postgres>> = Rc::new(RealLink::new(vec![address.into()], None, LONG, 1));
     let client = Client::new(link);
     let first = refused_after(&client, Duration::ZERO).await;
     let second = refused_after(&client, Duration::from_millis(400)).await;
@@ -130,7 +130,7 @@ struct RealSessions {
 impl RealSessions {
     fn new(address: &str) -> Self {
         let (teller, answers) = mpsc::unbounded_channel();
-        let link = Rc::new(RealLink::new(vec![address.into()], LONG, 1));
+        let link = Rc::new(RealLink::new(vec![address.into()], None, LONG, 1));
         Self { link, answers, teller }
     }
 
