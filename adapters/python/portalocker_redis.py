@@ -13,7 +13,7 @@ class Portalocker:
     def acquire(self, key, timeout):
         lost = lambda lock: self.run.lost("the subscription has ended")
         lock = portalocker.RedisLock(
-            key, self.redis, timeout=timeout, check_interval=0.1, fencing=True, on_lost=lost, interrupt_on_lost=False
+            key, self.redis, timeout=timeout, fencing=True, on_lost=lost, interrupt_on_lost=False
         )
         try:
             lock.acquire(fail_when_locked=not timeout)
