@@ -41,6 +41,7 @@ need java default-jre-headless
 for library in redis kazoo pymemcache psycopg2; do
     need "/usr/lib/python3/dist-packages/$library/__init__.py" "python3-$library"
 done
+need "$(find /usr/lib/python3.*/ensurepip/__init__.py 2>/dev/null | head -n 1)" python3-venv
 need /usr/share/java/zookeeper.jar libzookeeper-java
 need /usr/share/java/slf4j-simple.jar libslf4j-java
 if [ ${#missing[@]} -gt 0 ]; then
@@ -52,6 +53,11 @@ if [ ${#missing[@]} -gt 0 ]; then
     apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
 fi
+
+# Python's other libraries, in an environment of their own, where `real_own_lock` finds them.
+python=${XDG_CACHE_HOME:-$HOME/.cache}/picklock-adapters/python
+/usr/bin/python3 -m venv --system-site-packages "$python"
+"$python/bin/pip" install -q --disable-pip-version-check -r adapters/python/requirements.txt
 
 if ! docker info >/dev/null 2>&1; then
     # A fresh installation starts the daemon where there is an init system; elsewhere it is ours.

@@ -14,9 +14,15 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The environment in which Debian's Python finds Debian's libraries.
+/// The path on which a Python comes first that finds the libraries of the adapters, Debian's and those that `test.sh`
+/// has installed.
 fn path() -> String {
-    format!("/usr/bin:{}", std::env::var("PATH").unwrap_or_default())
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let cache = match variable("XDG_CACHE_HOME") {
+        unset if unset.is_empty() => format!("{}/.cache", variable("HOME")),
+        folder => folder,
+    };
+    format!("{cache}/picklock-adapters/python/bin:/usr/bin:{}", variable("PATH"))
 }
 
 fn picklock(folder: &TempDir, args: &[&str]) -> Output {

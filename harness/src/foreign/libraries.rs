@@ -6,17 +6,19 @@ const LIBRARIES: &[(&str, Option<&str>)] = &[
     ("kazoo", Some("adapters/python/kazoo_lock.toml")),
     ("pymemcache", Some("adapters/python/pymemcache_add.toml")),
     ("psycopg", Some("adapters/python/psycopg_advisory.toml")),
+    ("python-redis-lock", Some("adapters/python/python_redis_lock.toml")),
+    ("pottery", Some("adapters/python/pottery_redlock.toml")),
+    ("portalocker", Some("adapters/python/portalocker_redis.toml")),
+    ("etcd3gw", Some("adapters/python/etcd3gw_lock.toml")),
+    ("tooz", Some("adapters/python/tooz_redis.toml")),
     ("redis-cli", Some("adapters/bash/set_nx_px.toml")),
     ("redisson", None),
     ("curator", None),
     ("redsync", None),
     ("shedlock", None),
-    ("pottery", None),
     ("node-redlock", None),
-    ("python-redis-lock", None),
     ("hazelcast", None),
     ("rslock", None),
-    ("tooz", None),
 ];
 
 /// Returns the way to test a library that is no lock of the catalogue, as a line; `None` if it is
