@@ -56,7 +56,7 @@ fi
 
 # Python's other libraries, in an environment of their own, where `real_own_lock` finds them.
 python=${XDG_CACHE_HOME:-$HOME/.cache}/picklock-adapters/python
-/usr/bin/python3 -m venv --system-site-packages "$python"
+[ -x "$python/bin/pip" ] || /usr/bin/python3 -m venv --system-site-packages "$python"
 "$python/bin/pip" install -q --disable-pip-version-check -r adapters/python/requirements.txt
 
 if ! docker info >/dev/null 2>&1; then

@@ -9,7 +9,7 @@ from etcd3gw.client import Etcd3Client
 class Etcd3gw:
     def __init__(self, run):
         server = urllib.parse.urlsplit(os.environ["ETCD_ENDPOINTS"].split(",")[0])
-        self.etcd = Etcd3Client(server.hostname, server.port, timeout=1)
+        self.etcd = Etcd3Client(server.hostname, server.port, timeout=5)
         self.ttl = max(1, round(run.ttl))
 
     def acquire(self, key, timeout):
@@ -17,7 +17,7 @@ class Etcd3gw:
         while not lock.acquire():
             if time.monotonic() >= until:
                 return None
-            time.sleep(0.1)
+            time.sleep(0.25)
         return lock
 
     def release(self, lock):

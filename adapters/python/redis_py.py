@@ -1,4 +1,4 @@
-"""redis-py's Lock (tried with 4.3.4 and 5.0.8)."""
+"""redis-py's Lock (tried with 4.3.4, 5.0.8 and 8.1.0)."""
 import os
 import picklock
 import redis

@@ -14,8 +14,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The path on which a Python comes first that finds the libraries of the adapters, Debian's and those that `test.sh`
-/// has installed.
+/// The path on which a Python comes first that finds the libraries of the adapters: Debian's, and
+/// those that `test.sh` has installed.
 fn path() -> String {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let cache = match variable("XDG_CACHE_HOME") {
