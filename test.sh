@@ -37,11 +37,14 @@ need etcdctl etcd-client
 need "/usr/lib/$(uname -m)-linux-gnu/faketime/libfaketimeMT.so.1" faketime
 need "/usr/lib/$(uname -m)-linux-gnu/libmimalloc.so.2" libmimalloc2.0
 need java default-jre-headless
+need javac default-jdk-headless
 # The libraries whose locks are tested by adapters, for Debian's own Python.
 for library in redis kazoo pymemcache psycopg2; do
     need "/usr/lib/python3/dist-packages/$library/__init__.py" "python3-$library"
 done
 need "$(find /usr/lib/python3.*/ensurepip/__init__.py 2>/dev/null | head -n 1)" python3-venv
+# And for Debian's own Java.
+need /usr/share/java/curator-recipes.jar libcurator-recipes-java
 need /usr/share/java/zookeeper.jar libzookeeper-java
 need /usr/share/java/slf4j-simple.jar libslf4j-java
 if [ ${#missing[@]} -gt 0 ]; then

@@ -12,13 +12,13 @@ public final class CuratorMutex implements Picklock.Lock<InterProcessMutex> {
     private final CuratorFramework client;
     private final Map<String, InterProcessMutex> locks = new ConcurrentHashMap<>();
 
-    CuratorMutex(Picklock.Run run) throws Exception {
+    CuratorMutex(Picklock run) throws Exception {
         client = connect(run);
     }
 
     /** Connects, and tells of every moment from which another client may hold the lock. */
-    static CuratorFramework connect(Picklock.Run run) throws Exception {
-        int ttl = (int) run.ttl.toMillis();
+    static CuratorFramework connect(Picklock run) throws Exception {
+        int ttl = (int) run.ttl().toMillis();
         var retries = new ExponentialBackoffRetry(100, 3);
         var client = CuratorFrameworkFactory.newClient(System.getenv("ZK_CONNECT"), ttl, ttl, retries);
         client.getConnectionStateListenable().addListener((it, state) -> {

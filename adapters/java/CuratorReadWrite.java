@@ -13,7 +13,7 @@ public final class CuratorReadWrite implements Picklock.Lock<CuratorReadWrite.Gr
     private final CuratorFramework client;
     private final Map<String, InterProcessReadWriteLock> locks = new ConcurrentHashMap<>();
 
-    CuratorReadWrite(Picklock.Run run) throws Exception {
+    CuratorReadWrite(Picklock run) throws Exception {
         client = CuratorMutex.connect(run);
     }
 

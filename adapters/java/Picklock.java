@@ -1,5 +1,4 @@
 import java.io.*;
-import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.*;
@@ -9,8 +8,8 @@ import java.util.regex.*;
 /**
  * A lock client of picklock in Java: one file, without dependencies. CuratorMutex.java shows how it is used.
  *
- * <p>One object serves a client process. Each worker calls it from a thread of its own, always the same one, so that
- * locks may belong to threads.
+ * <p>One lock object serves a client process. Each worker calls it from a thread of its own, always the same one, so
+ * that grants may belong to threads.
  */
 public final class Picklock {
     /** A lock whose grants are of type G. */
@@ -31,86 +30,80 @@ public final class Picklock {
         }
     }
 
-    /** Makes the lock of a client process. */
+    /** Makes the lock of a client process, from what the harness says of the run. */
     public interface Maker<G> {
-        Lock<G> make(Run run) throws Exception;
+        Lock<G> make(Picklock run) throws Exception;
     }
 
-    /** What the harness says of a run: the ttl, and all else in its first request. */
-    public final class Run {
-        public final Map<String, Object> init;
-        public final Duration ttl;
-
-        private Run(Map<String, Object> init) {
-            this.init = init;
-            ttl = Duration.ofNanos(number(init, "ttl_ns"));
-        }
-
-        /** Tells the harness that the workers may have lost what they hold. Callable from any thread. */
-        public void lost(Object error) {
-            workers.keySet().forEach(it -> say("type", "lost", "worker", it, "error", error));
-        }
-    }
-
-    /** Serves the harness until it hangs up. A definite exception says that nothing has happened; no other does. */
+    /** Serves the harness until it hangs up. After a definite exception, nothing has happened; else nobody knows. */
     @SafeVarargs
     public static <G> void serve(Maker<G> maker, Class<? extends Exception>... definite) throws Exception {
-        new Picklock(List.of(definite)).listen(maker);
+        new Picklock().listen(maker, List.of(definite));
         Runtime.getRuntime().halt(0); // Threads of the lock need not end.
     }
 
-    private final PrintStream out = new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
+    /** The fields of the first request: texts, of which some are numbers, and lists of texts. */
+    public Map<String, Object> init;
+    private final PrintStream out =
+            new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
     private final Map<Long, ExecutorService> workers = new ConcurrentHashMap<>();
-    private final List<Class<? extends Exception>> definite;
 
-    private Picklock(List<Class<? extends Exception>> definite) {
-        this.definite = definite;
+    public Duration ttl() {
+        return Duration.ofNanos(number(init, "ttl_ns"));
     }
 
-    private <G> void listen(Maker<G> maker) throws Exception {
+    /** Tells the harness that the workers may have lost what they hold. Callable from any thread. */
+    public void lost(Object error) {
+        workers.keySet().forEach(worker -> say("type", "lost", "worker", worker, "error", error));
+    }
+
+    private <G> void listen(Maker<G> maker, List<Class<? extends Exception>> definite) throws Exception {
         System.setOut(System.err); // Whatever a library prints goes to the log.
         var in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         var grants = new ConcurrentHashMap<String, G>();
-        Lock<G> lock = null;
+        init = request(in.readLine());
+        var lock = maker.make(this);
+        say("id", number(init, "id"), "type", "ok");
         for (String line; (line = in.readLine()) != null; ) {
-            @SuppressWarnings("unchecked") var request = (Map<String, Object>) read(TOKEN.matcher(line));
+            var request = request(line);
+            long id = number(request, "id"), worker = number(request, "worker");
             if (request.get("op").equals("exit")) {
                 return;
-            } else if (request.get("op").equals("init")) {
-                lock = maker.make(new Run(request));
-                say("id", request.get("id"), "type", "ok");
-            } else {
-                var asked = lock;
-                var thread = workers.computeIfAbsent(number(request, "worker"), it -> Executors.newSingleThreadExecutor());
-                thread.submit(() -> answer(asked, grants, request));
             }
+            workers.computeIfAbsent(worker, it -> Executors.newSingleThreadExecutor()).submit(() -> {
+                try {
+                    var grant = carryOut(lock, grants, request);
+                    var token = grant == null ? null : lock.token(grant);
+                    say("id", id, "worker", worker, "type", "ok", "token", token);
+                } catch (Throwable error) {
+                    var fail = error == NOT_GRANTED || definite.stream().anyMatch(it -> it.isInstance(error));
+                    say("id", id, "worker", worker, "type", fail ? "fail" : "info", "error", error);
+                }
+            });
         }
     }
 
-    private <G> void answer(Lock<G> lock, Map<String, G> grants, Map<String, Object> request) {
-        Object id = request.get("id"), worker = number(request, "worker"), token = null;
-        var hold = worker + "/" + number(request, "hold");
+    private static final Exception NOT_GRANTED = new TimeoutException("not granted");
+
+    /** Does what a request asks for, and returns the grant, if that is one. */
+    private static <G> G carryOut(Lock<G> lock, Map<String, G> grants, Map<String, Object> request) throws Exception {
+        var hold = number(request, "worker") + "/" + number(request, "hold");
         var shared = "shared".equals(request.get("mode"));
-        try {
-            if (request.get("op").equals("release")) {
-                lock.release(grants.remove(hold));
-            } else if (!request.get("op").equals("touch")) {
-                var timeout = Duration.ofNanos(number(request, "acquire_timeout_ns"));
-                var grant = request.get("op").equals("convert")
-                        ? lock.convert(grants.get(hold), shared)
-                        : lock.acquire((String) request.get("key"), timeout, shared);
-                if (grant == null) {
-                    say("id", id, "worker", worker, "type", "fail", "error", "not granted");
-                    return;
-                }
-                grants.put(hold, grant);
-                token = lock.token(grant);
-            }
-            say("id", id, "worker", worker, "type", "ok", "token", token);
-        } catch (Throwable error) {
-            var type = definite.stream().anyMatch(it -> it.isInstance(error)) ? "fail" : "info";
-            say("id", id, "worker", worker, "type", type, "error", error);
+        if (request.get("op").equals("release")) {
+            lock.release(grants.remove(hold));
+            return null;
+        } else if (request.get("op").equals("touch")) {
+            return null;
         }
+        var timeout = Duration.ofNanos(number(request, "acquire_timeout_ns"));
+        var grant = request.get("op").equals("convert")
+                ? lock.convert(grants.get(hold), shared)
+                : lock.acquire((String) request.get("key"), timeout, shared);
+        if (grant == null) {
+            throw NOT_GRANTED;
+        }
+        grants.put(hold, grant);
+        return grant;
     }
 
     /** Writes a line: names and values in turn, without those that are null. */
@@ -118,48 +111,32 @@ public final class Picklock {
         var line = new StringJoiner(",", "{", "}");
         for (int i = 0; i < fields.length; i += 2) {
             if (fields[i + 1] != null) {
-                line.add(text(fields[i]) + ":" + (fields[i + 1] instanceof Number ? fields[i + 1] : text(fields[i + 1])));
+                line.add(json(fields[i]) + ":" + json(fields[i + 1]));
             }
         }
         out.println(line);
     }
 
-    private static String text(Object value) {
-        return '"' + value.toString().replaceAll("[\"\\\\]", "\\\\$0").replaceAll("\\p{Cntrl}", " ") + '"';
+    private static String json(Object value) {
+        var text = value.toString().replaceAll("[\"\\\\]", "\\\\$0").replaceAll("\\p{Cntrl}", " ");
+        return value instanceof Number ? text : '"' + text + '"';
     }
 
     private static long number(Map<String, Object> request, String name) {
-        return request.get(name) instanceof Number number ? number.longValue() : 0;
+        return Long.parseLong(request.getOrDefault(name, "0").toString());
     }
 
-    private static final Pattern TOKEN = Pattern.compile("\"((?:[^\"\\\\]|\\\\.)*)\"|[-+.\\w]+|[\\[\\]{}]");
-    private static final Object END = new Object();
+    private static final Pattern FIELD =
+            Pattern.compile("\"(\\w+)\"\\s*:\\s*(?:\"([^\"]*)\"|\\[([^\\]]*)]|([-+.\\w]+))");
 
-    /** Reads a value of JSON, in which the only escapes are those of quotation marks, slashes and backslashes. */
-    private static Object read(Matcher tokens) {
-        tokens.find();
-        var token = tokens.group();
-        switch (token.charAt(0)) {
-            case '"':
-                return tokens.group(1).replaceAll("\\\\(.)", "$1");
-            case '{':
-                var fields = new HashMap<Object, Object>();
-                for (Object name; (name = read(tokens)) != END; ) {
-                    fields.put(name, read(tokens));
-                }
-                return fields;
-            case '[':
-                var items = new ArrayList<Object>();
-                for (Object item; (item = read(tokens)) != END; ) {
-                    items.add(item);
-                }
-                return items;
-            case '}', ']':
-                return END;
-            case 't', 'f', 'n':
-                return token.equals("null") ? null : Boolean.valueOf(token);
-            default:
-                return new BigDecimal(token);
+    /** Reads a flat object of JSON: texts without escapes, lists of them, and numbers, which stay texts. */
+    private static Map<String, Object> request(String line) {
+        var fields = new HashMap<String, Object>();
+        for (var found = FIELD.matcher(line); found.find(); ) {
+            var list = found.group(3) == null ? null : List.of(found.group(3).replaceAll("[\"\\s]", "").split(","));
+            var text = found.group(2) == null ? found.group(4) : found.group(2);
+            fields.putIfAbsent(found.group(1), list == null ? text : list);
         }
+        return fields;
     }
 }

@@ -1,7 +1,6 @@
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import org.apache.zookeeper.WatchedEvent;
 import org.apache.zookeeper.Watcher.Event.KeeperState;
 import org.apache.zookeeper.ZooKeeper;
 import org.apache.zookeeper.recipes.lock.LockListener;
@@ -9,10 +8,10 @@ import org.apache.zookeeper.recipes.lock.WriteLock;
 
 /** The WriteLock that comes with ZooKeeper (tried with 3.8.0). A session that has ended is replaced by a new one. */
 public final class ZooKeeperWriteLock implements Picklock.Lock<WriteLock> {
-    private final Picklock.Run run;
+    private final Picklock run;
     private ZooKeeper session;
 
-    ZooKeeperWriteLock(Picklock.Run run) throws Exception {
+    ZooKeeperWriteLock(Picklock run) throws Exception {
         this.run = run;
         connected();
     }
@@ -20,18 +19,16 @@ public final class ZooKeeperWriteLock implements Picklock.Lock<WriteLock> {
     private synchronized ZooKeeper connected() throws Exception {
         if (session == null || !session.getState().isAlive()) {
             var connected = new CountDownLatch(1);
-            session = new ZooKeeper(System.getenv("ZK_CONNECT"), (int) run.ttl.toMillis(), event -> heard(event, connected));
+            session = new ZooKeeper(System.getenv("ZK_CONNECT"), (int) run.ttl().toMillis(), event -> {
+                if (event.getState() == KeeperState.SyncConnected) {
+                    connected.countDown();
+                } else {
+                    run.lost(event.getState());
+                }
+            });
             connected.await();
         }
         return session;
-    }
-
-    private void heard(WatchedEvent event, CountDownLatch connected) {
-        if (event.getState() == KeeperState.SyncConnected) {
-            connected.countDown();
-        } else {
-            run.lost(event.getState());
-        }
     }
 
     @Override
