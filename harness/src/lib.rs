@@ -14,6 +14,7 @@ mod fault_script;
 mod folder;
 pub mod foreign;
 mod input;
+pub mod lab;
 mod links;
 mod manner;
 mod nearest;
@@ -33,3 +34,4 @@ mod swarm;
 pub mod worlds;
 
 pub use exit::{Exit, ExpectedOutcome};
+pub use lab::Lab;

@@ -30,7 +30,7 @@ impl Lock for Deaf {
 fn open_deaf(client: Client, settings: LockSettings) -> Box<dyn Lock> {
     let lock = workloads::find("zk-sequential").expect("a lock of the catalogue");
     let on = lock.open.on::<ZooKeeper>().expect("it is a lock on ZooKeeper");
-    Box::new(Deaf((on.open)(client, settings)))
+    Box::new(Deaf(on.open(client, settings)))
 }
 
 static DEAF: LockSpec = LockSpec {
@@ -81,7 +81,7 @@ impl Lock for Deceived {
 fn open_deceived(link: Rc<dyn base::Link<Redis>>, s: LockSettings) -> Box<dyn Lock> {
     let lock = workloads::find("redis-set-nx-px").expect("a lock of the catalogue");
     let on = lock.open.on::<Redis>().expect("it is a lock on Redis");
-    Box::new(Deceived((on.open)(link, s)))
+    Box::new(Deceived(on.open(link, s)))
 }
 
 static DECEIVED: LockSpec = LockSpec {

@@ -40,7 +40,7 @@ fn smuggle(
 ) -> Box<dyn Lock> {
     let lock = workloads::find("redis-set-nx-px").expect("a lock of the catalogue");
     let on = lock.open.on::<Redis>().expect("it is a lock on Redis");
-    Box::new(Smuggler { lock: (on.open)(link.clone(), settings), link, wait })
+    Box::new(Smuggler { lock: on.open(link.clone(), settings), link, wait })
 }
 
 #[expect(clippy::disallowed_methods, reason = "what the check must catch")]
@@ -81,9 +81,12 @@ const fn canary(name: &'static str, open: &'static dyn Opens) -> LockSpec {
     }
 }
 
-static REAL_TIME: LockSpec = canary("real-time", &On::<Redis>::one(open_by_real_time));
-static HASH_ORDER: LockSpec = canary("hash-order", &On::<Redis>::one(open_by_hash_order));
-static NOTHING: LockSpec = canary("nothing", &On::<Redis>::one(open_by_nothing));
+static OPENS_REAL_TIME: On<Redis> = On::one(open_by_real_time);
+static REAL_TIME: LockSpec = canary("real-time", &OPENS_REAL_TIME);
+static OPENS_HASH_ORDER: On<Redis> = On::one(open_by_hash_order);
+static HASH_ORDER: LockSpec = canary("hash-order", &OPENS_HASH_ORDER);
+static OPENS_NOTHING: On<Redis> = On::one(open_by_nothing);
+static NOTHING: LockSpec = canary("nothing", &OPENS_NOTHING);
 
 fn difference(lock: &LockSpec) -> Option<String> {
     let lock = lock.lock();

@@ -50,7 +50,7 @@ pub async fn serve_begun<S: Store>(
     (id, init): (u64, Box<Init>),
     mut mailbox: Box<dyn Mailbox>,
 ) {
-    let on: On<S> = *lock.opener.on().expect("the harness links a client to its lock's own store");
+    let on: &On<S> = lock.opener.on().expect("the harness links a client to its lock's own store");
     let calls = init.names_calls.then(CallNames::default);
     let link = match &calls {
         Some(names) => Rc::new(NamedCalls::new(link, names.clone())),
@@ -61,7 +61,7 @@ pub async fn serve_begun<S: Store>(
     mailbox.say(Response { id: Some(id), worker: 0, reply: ClientReply::ok() });
     let process = Rc::new(SharedParts {
         lock: lock.info,
-        on,
+        on: on.clone(),
         client,
         ttl: Duration::from_nanos(init.ttl_ns),
         call_timeout: Duration::from_nanos(init.call_timeout_ns),

@@ -98,7 +98,8 @@ fn shrink_all(
             .with_context(|| format!("cannot make `{}`", folder.display()));
         let stored = made.and_then(|()| write_whole(&path, &schedule.to_json()));
         if args.format == Format::Human && !quiet() {
-            let story = replay::told(lock, &schedule, true).map_err(Failure::could_not)?;
+            let story =
+                replay::told(lock, &schedule, true, manner::style()).map_err(Failure::could_not)?;
             let again = match &stored {
                 Ok(()) => format!(":\n  picklock replay {}", path.display()),
                 Err(_) => String::new(),

@@ -3,7 +3,7 @@
 
 use base::RunSpec;
 use base::units::{counted, span};
-use reports::terminal::story;
+use reports::terminal::{Style, story};
 use sim::ChoiceLog;
 use std::path::Path;
 use workloads::TestedLock;
@@ -31,7 +31,7 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
     let setup = schedule.setup(&lock, world.timing).map_err(Failure::could_not)?;
     if args.format == Format::Human && schedule.shows.is_some() && !quiet() {
         // What it showed once may have been mended since, in the lock or in a model.
-        let story = told(&lock, &schedule, false).unwrap_or_else(|why| format!("{why}\n"));
+        let story = told(&lock, &schedule, false, style()).unwrap_or_else(|why| format!("{why}\n"));
         say(&format!("{story}\n"))?;
     }
     let setup = setup.known_as(again(args, &lock, world)?, seed(args));
@@ -100,7 +100,12 @@ fn find(args: &ReplayArgs, budget: JudgingBudget) -> Result<(Schedule, TestedLoc
 
 /// The story of a counterexample, as it is in the simulator; explained where nothing else explains
 /// it.
-pub fn told(lock: &TestedLock, schedule: &Schedule, explained: bool) -> Result<String, StoryError> {
+pub fn told(
+    lock: &TestedLock,
+    schedule: &Schedule,
+    explained: bool,
+    style: Style,
+) -> Result<String, StoryError> {
     let Some(Shows { anomaly, .. }) = &schedule.shows else { return Ok(String::new()) };
     let ToldCounterexample { anomaly: found, messages, steps } = story_of(lock, schedule)?;
     let title = format!(
@@ -112,5 +117,5 @@ pub fn told(lock: &TestedLock, schedule: &Schedule, explained: bool) -> Result<S
         counted(messages as u64, "message", "messages"),
     );
     let explanation = explained.then_some(found.explanation.as_str());
-    Ok(story(&title, &steps, explanation, style()))
+    Ok(story(&title, &steps, explanation, style))
 }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use stores::{StoreId, Topology};
-use workloads::locks::unpromised;
+use workloads::locks::{Opens, unpromised};
 use workloads::{BELOW_TTL, ProgramLock, TestedLock};
 
 use crate::nearest::Unlisted;
@@ -65,10 +65,20 @@ impl ForeignLock {
     pub fn tested(self) -> Result<TestedLock, ForeignError> {
         let (store, topology) = topology(&self.on)?;
         let command = self.client_command()?;
-        let name = match &self.name {
-            Some(name) => name.clone(),
-            None => name_of(&command),
-        };
+        let name = self.name.clone().unwrap_or_else(|| name_of(&command));
+        self.opened_by(name, Arc::new(ProgramLock { topology, store, command }))
+    }
+
+    /// Makes a lock that can be tested of it, with this name, which its client opens in this way.
+    ///
+    /// # Errors
+    /// Fails at the first mistake, with what to write instead.
+    pub fn opened_by(
+        self,
+        name: String,
+        opener: Arc<dyn Opens>,
+    ) -> Result<TestedLock, ForeignError> {
+        let (store, topology) = topology(&self.on)?;
         let ttl = self.ttl.unwrap_or(store.ttl());
         let promises = self.promises(ttl)?;
         let summary = match self.summary.as_str() {
@@ -88,8 +98,7 @@ impl ForeignLock {
             own_ttl_ns: None,
             arguments: self.arguments,
         };
-        let opener = ProgramLock { topology, store, command };
-        Ok(TestedLock { info: Arc::new(info), opener: Arc::new(opener) })
+        Ok(TestedLock { info: Arc::new(info), opener })
     }
 
     fn client_command(&self) -> Result<ClientCommand, ForeignError> {

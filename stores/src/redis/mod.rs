@@ -6,6 +6,7 @@ mod allotment;
 mod cluster_timing;
 #[cfg(any(test, feature = "real"))]
 pub mod conformance;
+mod connection;
 mod instance;
 mod launches;
 mod layout;
@@ -25,6 +26,7 @@ mod slot_routed;
 mod store;
 
 pub use cluster_timing::ClusterTiming;
+pub use connection::LinkConnection;
 pub use instance::Instance;
 pub use layout::Layout;
 pub use model::Server;

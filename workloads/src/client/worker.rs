@@ -205,7 +205,7 @@ impl<S: Store> Worker<S> {
             let ttl = lock.own_ttl_ns.map_or(self.process.ttl, Duration::from_nanos);
             let settings =
                 LockSettings { key: key.clone(), ttl, process: self.process.fields.clone() };
-            let lock = Some((self.process.on.open)(self.client.clone(), settings));
+            let lock = Some(self.process.on.open(self.client.clone(), settings));
             self.locks.push(Opened { key: key.clone(), hold, lock });
             self.locks.len() - 1
         })

@@ -199,35 +199,66 @@ impl TestedLock {
 
 /// The way in which a client opens a lock on a store.
 pub struct On<S: Store> {
-    /// The function that opens it.
-    pub open: fn(S::Client, LockSettings) -> Box<dyn Lock>,
+    opening: Opening<S>,
     shape: Shape,
     own_ttl: Option<Duration>,
 }
 
-impl<S: Store> Clone for On<S> {
+/// The code that opens a lock: a function of the catalogue, or a closure of somebody else.
+enum Opening<S: Store> {
+    Function(fn(S::Client, LockSettings) -> Box<dyn Lock>),
+    Closure(Arc<OpeningClosure<S>>),
+}
+
+type OpeningClosure<S> = dyn Fn(<S as Store>::Client, LockSettings) -> Box<dyn Lock> + Send + Sync;
+
+impl<S: Store> Clone for Opening<S> {
     fn clone(&self) -> Self {
-        *self
+        match self {
+            Self::Function(open) => Self::Function(*open),
+            Self::Closure(open) => Self::Closure(open.clone()),
+        }
     }
 }
 
-impl<S: Store> Copy for On<S> {}
+impl<S: Store> Clone for On<S> {
+    fn clone(&self) -> Self {
+        Self { opening: self.opening.clone(), ..*self }
+    }
+}
 
 impl<S: Store> On<S> {
     /// Opens a lock on one store, whichever server answers for it.
     pub const fn one(open: fn(S::Client, LockSettings) -> Box<dyn Lock>) -> Self {
-        Self { open, shape: Shape::One, own_ttl: None }
+        Self { opening: Opening::Function(open), shape: Shape::One, own_ttl: None }
     }
 
     /// Opens a lock on several servers that know nothing of each other.
     pub const fn several(open: fn(S::Client, LockSettings) -> Box<dyn Lock>) -> Self {
-        Self { open, shape: Shape::Several, own_ttl: None }
+        Self { opening: Opening::Function(open), shape: Shape::Several, own_ttl: None }
+    }
+
+    /// Opens a lock that sees the servers in this shape by a closure.
+    pub fn by(
+        shape: Shape,
+        open: impl Fn(S::Client, LockSettings) -> Box<dyn Lock> + Send + Sync + 'static,
+    ) -> Self {
+        Self { opening: Opening::Closure(Arc::new(open)), shape, own_ttl: None }
     }
 
     /// Opens the same lock with grants that live for a time of their own.
     #[must_use]
-    pub const fn living(self, ttl: Duration) -> Self {
-        Self { own_ttl: Some(ttl), ..self }
+    pub const fn living(mut self, ttl: Duration) -> Self {
+        self.own_ttl = Some(ttl);
+        self
+    }
+
+    /// Opens the lock.
+    pub fn open(&self, client: S::Client, settings: LockSettings) -> Box<dyn Lock> {
+        match &self.opening {
+            Opening::Function(open) => open(client, settings),
+            Opening::Closure(open) => open(client, settings),
+        }
     }
 }
 
@@ -266,7 +297,7 @@ impl<S: Store> Opens for On<S> {
     }
 
     fn shared(&self) -> Arc<dyn Opens> {
-        Arc::new(*self)
+        Arc::new(self.clone())
     }
 }
 

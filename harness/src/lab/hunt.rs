@@ -1,0 +1,213 @@
+//! The search of a lab for a schedule that breaks a promise.
+
+use base::{Cause, Outcome, Run, RunSpec};
+use checkers::Judgement;
+use reports::terminal::Style;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use workloads::TestedLock;
+
+use super::{Counterexample, Lab, LabError, LabOutcome, SCHEDULES_VARIABLE, kept};
+use crate::commands::explore::cores;
+use crate::commands::replay::told;
+use crate::explore::{Search, SearchPart, search};
+use crate::schedule::{Schedule, Shows};
+use crate::setup::Setup;
+use crate::shrink::{Shrunk, shrink};
+use crate::sight::ExpectedSight;
+use crate::simulate;
+
+/// The most schedules that are run to shrink one.
+const MOST_SHRINKING: u64 = 4_000;
+
+/// The style of a story in the output of a test.
+const PLAIN: Style = Style { colour: false, unicode: true, width: 100, piped: true };
+
+impl Lab {
+    /// Runs schedules until one shows what is wanted: an anomaly, or any breach.
+    pub(super) fn hunt(self, wanted: Option<&ExpectedSight>) -> Result<LabOutcome, LabError> {
+        let Self { lock, opener, nemeses, schedules, clients, hold, kept } = self;
+        let name = lock.name.clone().unwrap_or_else(name_of_test);
+        let lock = lock.opened_by(name, opener)?;
+        let mut hunt = Hunt { lock, wanted, kept, ran: 0, inconclusive: 0 };
+        let (first, is_only) = kept::first(&hunt.lock, &hunt.kept)?;
+        for (file, schedule) in first {
+            if let Some(found) = hunt.replay(&file, &schedule)? {
+                return Ok(hunt.outcome(Outcome::Violated, Some(found)));
+            }
+        }
+        if is_only {
+            return Ok(hunt.outcome(Outcome::Held, None));
+        }
+        let each = each_of(schedules, nemeses.len())?;
+        let mut outcome = Outcome::Held;
+        for nemesis in &nemeses {
+            let usual = hunt.lock.info.run(nemesis, 0);
+            let clients = clients.unwrap_or(usual.clients);
+            // A swarm would draw holds of its own.
+            let (swarm, hold) = (hold.is_none(), hold.unwrap_or(usual.hold));
+            match hunt.search(&RunSpec { clients, swarm, hold, ..usual }, each)? {
+                Ok(of_nemesis) => outcome = outcome.max(of_nemesis),
+                Err(found) => return Ok(hunt.outcome(Outcome::Violated, Some(found))),
+            }
+        }
+        Ok(hunt.outcome(outcome, None))
+    }
+}
+
+/// Returns the number of schedules for each of the faults.
+fn each_of(schedules: u64, nemeses: usize) -> Result<u64, LabError> {
+    let schedules = match std::env::var(SCHEDULES_VARIABLE) {
+        Ok(said) => said.parse().map_err(|_| LabError::Schedules(said))?,
+        Err(_) => schedules,
+    };
+    let nemeses = u64::try_from(nemeses).ok().filter(|it| *it > 0).ok_or(LabError::NoNemesis)?;
+    Ok(schedules.div_ceil(nemeses).max(1))
+}
+
+/// Returns the name of the test that runs on this thread, as a lock may be called.
+fn name_of_test() -> String {
+    std::thread::current().name().unwrap_or("my-lock").replace("::", "-")
+}
+
+/// A search under way.
+struct Hunt<'a> {
+    lock: TestedLock,
+    wanted: Option<&'a ExpectedSight>,
+    kept: PathBuf,
+    ran: u64,
+    inconclusive: u64,
+}
+
+impl Hunt<'_> {
+    /// Runs so many schedules of a run, or until one shows what is wanted.
+    fn search(
+        &mut self,
+        run: &RunSpec,
+        schedules: u64,
+    ) -> Result<Result<Outcome, Counterexample>, LabError> {
+        // What a lock takes from the real world, its time or its randomness, no replay gives back.
+        simulate::run_twice(&Setup::new(&self.lock, run.clone())?)?;
+        let (stop, mut next) = (AtomicBool::new(false), 0);
+        let mut outcome = Outcome::Inconclusive;
+        while next < schedules {
+            let part = SearchPart { whole: next..schedules, of: 1, shard: 1 };
+            let lock = &self.lock;
+            let until_found = true;
+            let what = Search { lock, run, part, jobs: cores(), until_found, stop: &stop };
+            let tally = search(&what, &|_| ())?;
+            self.ran += tally.held + tally.violated + tally.inconclusive;
+            self.inconclusive += tally.inconclusive;
+            let Some(seed) = tally.first_violation else {
+                // What came before showed something else than what is wanted.
+                outcome = if next == 0 { tally.outcome() } else { outcome };
+                break;
+            };
+            if let Some(found) = self.look(RunSpec { seed, ..run.clone() })? {
+                return Ok(Err(found));
+            }
+            next = seed + 1;
+        }
+        Ok(Ok(outcome))
+    }
+
+    /// Looks in the run of a seed for what is wanted, and shrinks its schedule.
+    fn look(&self, run: RunSpec) -> Result<Option<Counterexample>, LabError> {
+        let nemesis = run.nemesis.clone();
+        let (run, schedule) = simulate::record(&Setup::new(&self.lock, run)?)?;
+        let Some(shows) = self.shown_in(&run) else { return Ok(None) };
+        let shrunk = shrink(&self.lock, &schedule, &shows, &mut |tried| tried < MOST_SHRINKING);
+        let schedule = match shrunk {
+            Ok(Shrunk { schedule, .. }) => schedule,
+            Err(_) => Schedule { shows: Some(shows.clone()), ..schedule },
+        };
+        let cause = shows.cause.map_or("unknown", Cause::name);
+        let file = format!("{nemesis}+{}+{cause}", shows.anomaly.replace(' ', "-"));
+        let file = kept::keep(&self.lock, &self.kept, &file, &schedule)?;
+        self.tell(&shows, nemesis, &file, &schedule).map(Some)
+    }
+
+    /// Runs a schedule that was kept.
+    fn replay(
+        &mut self,
+        file: &Path,
+        schedule: &Schedule,
+    ) -> Result<Option<Counterexample>, LabError> {
+        self.ran += 1;
+        let run = simulate::replay(&self.lock, schedule)?;
+        let Some(shows) = self.shown_in(&run) else { return Ok(None) };
+        self.tell(&shows, schedule.run.nemesis.clone(), file, schedule).map(Some)
+    }
+
+    /// Returns the anomaly that is wanted, if a run shows it; that of exclusion before others.
+    fn shown_in(&self, run: &Run) -> Option<Shows> {
+        let judgement = Judgement::of(run);
+        let all = judgement.verdicts.iter().flat_map(|verdict| {
+            verdict.anomalies.iter().map(move |anomaly| (&verdict.property, anomaly))
+        });
+        let is_wanted = |anomaly: &base::Anomaly| match self.wanted {
+            None => true,
+            Some(ExpectedSight { anomaly: name, cause }) => {
+                anomaly.name == *name && cause.is_none_or(|it| anomaly.cause.contains(it))
+            }
+        };
+        let wanted = all.filter(|(_, anomaly)| is_wanted(anomaly));
+        let (property, anomaly) = wanted.min_by_key(|(property, _)| *property != "exclusion")?;
+        Some(Shows {
+            property: property.clone(),
+            anomaly: anomaly.name.clone(),
+            cause: anomaly.cause.only(),
+        })
+    }
+
+    fn tell(
+        &self,
+        shows: &Shows,
+        nemesis: String,
+        file: &Path,
+        schedule: &Schedule,
+    ) -> Result<Counterexample, LabError> {
+        let schedule = Schedule { shows: Some(shows.clone()), ..schedule.clone() };
+        let story = told(&self.lock, &schedule, true, PLAIN).unwrap_or_else(|why| why.to_string());
+        let sight = ExpectedSight { anomaly: shows.anomaly.clone(), cause: shows.cause };
+        let variable = kept::REPLAY_VARIABLE;
+        Ok(Counterexample {
+            anomaly: sight.to_string(),
+            nemesis,
+            story,
+            schedule: file.into(),
+            report: self.draw(&schedule),
+            replay: format!("{variable}={} cargo test {}", file.display(), test()),
+        })
+    }
+
+    /// Draws a schedule, beside the program of the test. A test says what it found without it.
+    fn draw(&self, schedule: &Schedule) -> Option<PathBuf> {
+        let run = simulate::replay(&self.lock, schedule).ok()?;
+        let Judgement { verdicts, outcome, .. } = Judgement::of(&run);
+        let context =
+            reports::Context { version: env!("CARGO_PKG_VERSION").into(), ..Default::default() };
+        let page = reports::html::page(&run, &verdicts, outcome, &context);
+        let program = std::env::current_exe().ok()?;
+        let folder = program.parent()?.parent()?.join("picklock-reports");
+        let file = folder.join(format!("{}.html", self.lock.name()));
+        std::fs::create_dir_all(&folder).ok()?;
+        std::fs::write(&file, page).ok()?;
+        Some(file)
+    }
+
+    fn outcome(self, outcome: Outcome, counterexample: Option<Counterexample>) -> LabOutcome {
+        LabOutcome {
+            lock: self.lock.name().into(),
+            outcome,
+            schedules: self.ran,
+            inconclusive: self.inconclusive,
+            counterexample,
+        }
+    }
+}
+
+/// Returns the test that runs on this thread, as `cargo test` takes it.
+fn test() -> String {
+    std::thread::current().name().unwrap_or_default().into()
+}

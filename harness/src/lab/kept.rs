@@ -1,0 +1,58 @@
+//! The schedules of counterexamples that a lab keeps, to run them first the next time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use workloads::TestedLock;
+
+use super::LabError;
+use crate::output::write_whole;
+use crate::schedule::Schedule;
+
+/// The folder for them, below that of the package.
+pub const FOLDER: &str = "picklock-regressions";
+
+/// The variable that names the only schedule to run.
+pub const REPLAY_VARIABLE: &str = "PICKLOCK_REPLAY";
+
+/// Returns the schedules of a lock to run first, each with its file: the one that
+/// PICKLOCK_REPLAY names, or those that were kept. `true`: there is nothing else to run.
+pub fn first(
+    lock: &TestedLock,
+    folder: &Path,
+) -> Result<(Vec<(PathBuf, Schedule)>, bool), LabError> {
+    let asked = std::env::var_os(REPLAY_VARIABLE).map(PathBuf::from);
+    // Another test's is left to that test.
+    let asked = asked.filter(|file| file.parent() == Some(&folder.join(lock.name())));
+    let is_only = asked.is_some();
+    let files = asked.map_or_else(|| files(&folder.join(lock.name())), |file| vec![file]);
+    let lock_of = |name: &str| (name == lock.name()).then(|| lock.clone());
+    let schedules = files.into_iter().map(|file| {
+        let read = Schedule::read(&file, &lock_of).map_err(|why| LabError::Kept(why.to_string()));
+        read.map(|(schedule, _)| (file, schedule))
+    });
+    Ok((schedules.collect::<Result<_, _>>()?, is_only))
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let all = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> =
+        all.filter(|file| file.extension().is_some_and(|it| it == "json")).collect();
+    files.sort();
+    files
+}
+
+/// Keeps a schedule, and returns its file.
+pub fn keep(
+    lock: &TestedLock,
+    folder: &Path,
+    name: &str,
+    schedule: &Schedule,
+) -> Result<PathBuf, LabError> {
+    let folder = folder.join(lock.name());
+    let file = folder.join(format!("{name}.json"));
+    let failed = |why| LabError::Write { file: file.clone(), why };
+    fs::create_dir_all(&folder).map_err(failed)?;
+    let written = write_whole(&file, &schedule.to_json());
+    written.map_err(|why| failed(std::io::Error::other(format!("{why:#}"))))?;
+    Ok(file)
+}

@@ -1,0 +1,241 @@
+//! Your own Rust lock in `cargo test`: unchanged, under thousands of deterministic schedules with
+//! pauses, crashes and cuts.
+//!
+//! ```
+//! use picklock::lab::{AcquireError, Grant, Lab, Mode, Recipe, ReleaseError, Removed, Site};
+//! use redis::AsyncCommands;
+//! use std::time::Duration;
+//!
+//! /// A lock without an owner's value: whoever releases it frees whoever holds it.
+//! struct Careless(Site);
+//!
+//! impl Recipe for Careless {
+//!     async fn acquire(&mut self, _: Mode, _: Duration) -> Result<Grant, AcquireError> {
+//!         let mut set = redis::cmd("SET");
+//!         set.arg(self.0.key()).arg(1).arg("NX").arg("PX").arg(self.0.ttl().as_millis() as u64);
+//!         match set.query_async(&mut self.0.connection(0)).await {
+//!             Ok(Some(())) => Ok(Grant::default()),
+//!             Ok(None) => Err(AcquireError::Failed("somebody else has it".into())),
+//!             Err(error) => Err(AcquireError::Unknown(error.to_string())),
+//!         }
+//!     }
+//!
+//!     async fn release(&mut self, _: Grant) -> Result<Removed, ReleaseError> {
+//!         let removed: Result<u64, _> = self.0.connection(0).del(self.0.key()).await;
+//!         removed.map(|_| Removed::Any).map_err(|e| ReleaseError::Unknown(e.to_string()))
+//!     }
+//! }
+//!
+//! # let folder = tempfile::tempdir()?;
+//! let outcome = Lab::redis()
+//!     .lock(Careless)
+//!     .named("careless")
+//!     .ttl(Duration::from_secs(2))
+//!     .promises(["recovers"])
+//!     .under(["pause-client"])
+//!     .schedules(200)
+//! #   .keeping_in(folder.path())
+//!     .check()?;
+//! assert!(outcome.counterexample.is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A lock is given a [`Site`], which has its connections, and runs in the simulator. Tokio's
+//! `sleep`, `timeout`, `Instant` and `spawn` go by the clock of its client; `std::time` does not,
+//! and its randomness has to come from [`Site::random`].
+
+mod error;
+mod hunt;
+mod kept;
+mod outcome;
+mod site;
+mod tokio_time;
+
+pub use base::{AcquireError, Grant, Lock, Mode, Recipe, ReleaseError, Removed};
+pub use error::LabError;
+pub use outcome::{Counterexample, LabOutcome};
+pub use site::Site;
+
+use base::{Length, Outcome, Shape};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use stores::redis::Redis;
+use workloads::locks::{On, Opens};
+
+use crate::foreign::ForeignLock;
+use crate::sight::ExpectedSight;
+use tokio_time::OnTokio;
+
+/// The schedules of a lab that says nothing about them.
+const SCHEDULES: u64 = 1_000;
+
+/// The faults of a lab that says nothing about them: those that every lock can bear. A pause that
+/// is longer than the ttl breaks each lock that runs out by time and has no fencing.
+const NEMESES: [&str; 2] = ["crash-client", "partition-client"];
+
+/// The variable that has the number of schedules, whatever a test asks for.
+const SCHEDULES_VARIABLE: &str = "PICKLOCK_SCHEDULES";
+
+/// The servers of a lab that is to be.
+pub struct LabServers {
+    topology: &'static str,
+    shape: Shape,
+    tokio: bool,
+}
+
+impl LabServers {
+    /// Gives the lock no tokio, which makes a schedule several times as fast: its waiting is
+    /// [`Site::sleep`], then.
+    #[must_use]
+    pub const fn without_tokio(mut self) -> Self {
+        self.tokio = false;
+        self
+    }
+
+    /// Takes a lock: the function opens it, once for each acquire that may hold beside others.
+    pub fn lock<L: Lock + 'static>(self, open: impl Fn(Site) -> L + Send + Sync + 'static) -> Lab {
+        let opener = On::<Redis>::by(self.shape, move |link, settings| -> Box<dyn Lock> {
+            let site = Site::new(link.clone(), &settings);
+            match self.tokio {
+                true => Box::new(OnTokio::open(link, settings.ttl, || open(site))),
+                false => Box::new(open(site)),
+            }
+        });
+        Lab {
+            lock: ForeignLock { on: self.topology.into(), ..ForeignLock::default() },
+            opener: Arc::new(opener),
+            nemeses: NEMESES.map(String::from).into(),
+            schedules: SCHEDULES,
+            clients: None,
+            hold: None,
+            kept: kept::FOLDER.into(),
+        }
+    }
+}
+
+/// A test of a lock in the simulator. It is begun by [`redis`](Self::redis) and ended by
+/// [`assert_held`](Self::assert_held), [`assert_violated`](Self::assert_violated) or
+/// [`check`](Self::check).
+#[must_use = "a lab does nothing before it is told to check, or what to assert"]
+pub struct Lab {
+    lock: ForeignLock,
+    opener: Arc<dyn Opens>,
+    nemeses: Vec<String>,
+    schedules: u64,
+    clients: Option<u32>,
+    hold: Option<Length>,
+    /// The folder for the schedules of counterexamples.
+    kept: PathBuf,
+}
+
+impl Lab {
+    /// Begins with one Redis server.
+    pub const fn redis() -> LabServers {
+        LabServers { topology: "redis", shape: Shape::One, tokio: true }
+    }
+
+    /// Begins with five Redis servers that know nothing of each other, as Redlock asks for.
+    pub const fn redis_x5() -> LabServers {
+        LabServers { topology: "redis-x5", shape: Shape::Several, tokio: true }
+    }
+
+    /// Names the lock. Without it, its name is that of the test.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.lock.name = Some(name.into());
+        self
+    }
+
+    /// Sets the time for which a grant lives.
+    pub const fn ttl(mut self, ttl: Duration) -> Self {
+        self.lock.ttl = Some(ttl);
+        self
+    }
+
+    /// Says what the lock promises beside mutual exclusion, in the words of `picklock list
+    /// promises`. What is not said is not judged.
+    pub fn promises<W: Into<String>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
+        self.lock.promises = words.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Lets in so many holders at once.
+    pub const fn permits(mut self, permits: NonZeroU32) -> Self {
+        self.lock.permits = Some(permits);
+        self
+    }
+
+    /// Says the longest time between two tries of an acquire.
+    pub const fn back_off(mut self, longest: Duration) -> Self {
+        self.lock.back_off = Some(longest);
+        self
+    }
+
+    /// Sets the faults, by the names of `picklock list nemeses`.
+    pub fn under<N: Into<String>>(mut self, nemeses: impl IntoIterator<Item = N>) -> Self {
+        self.nemeses = nemeses.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the number of schedules, of all faults together. PICKLOCK_SCHEDULES overrules it.
+    pub const fn schedules(mut self, schedules: u64) -> Self {
+        self.schedules = schedules;
+        self
+    }
+
+    /// Sets the number of clients.
+    pub const fn clients(mut self, clients: u32) -> Self {
+        self.clients = Some(clients);
+        self
+    }
+
+    /// Lets every hold last so long. Without it, a hold is drawn, below the ttl.
+    pub const fn holding(mut self, hold: Duration) -> Self {
+        self.hold = Some(Length { time: hold, exact: true });
+        self
+    }
+
+    /// Keeps the schedules of counterexamples in this folder, in the place of
+    /// `picklock-regressions`.
+    pub fn keeping_in(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.kept = folder.into();
+        self
+    }
+
+    /// Runs the schedules until one breaks a promise.
+    ///
+    /// # Errors
+    /// Fails when the lab is asked for something that is not there.
+    pub fn check(self) -> Result<LabOutcome, LabError> {
+        self.hunt(None)
+    }
+
+    /// Runs all schedules, and panics with the story of the first that breaks a promise.
+    ///
+    /// # Panics
+    /// Panics then, when too few schedules could have shown a breach, and when the lab is asked for
+    /// something that is not there.
+    #[track_caller]
+    pub fn assert_held(self) {
+        match self.check() {
+            Ok(LabOutcome { outcome: Outcome::Held, .. }) => {}
+            Ok(outcome) => panic!("{outcome}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Runs schedules until one shows this anomaly: `double hold by holder-paused`.
+    ///
+    /// # Panics
+    /// Panics when none does, and when there is no such cause.
+    #[track_caller]
+    pub fn assert_violated(self, sight: &str) {
+        let wanted = ExpectedSight::parse(sight).unwrap_or_else(|why| panic!("{why}"));
+        match self.hunt(Some(&wanted)) {
+            Ok(LabOutcome { counterexample: Some(_), .. }) => {}
+            Ok(outcome) => panic!("no schedule shows {wanted}; {outcome}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The result of a lab.
+
+use base::Outcome;
+use base::units::{count, counted};
+use std::fmt;
+use std::path::PathBuf;
+
+/// The result of a lab. It is displayed as a test tells it.
+#[derive(Clone, Debug)]
+pub struct LabOutcome {
+    /// The name of the lock.
+    pub lock: String,
+    /// The verdict. A lab in which too few schedules could have shown a breach is inconclusive.
+    pub outcome: Outcome,
+    /// The number of schedules that were run, without those of the shrinking.
+    pub schedules: u64,
+    /// The number of these that could not tell.
+    pub inconclusive: u64,
+    /// The schedule that breaks a promise, as small as it could be made.
+    pub counterexample: Option<Counterexample>,
+}
+
+/// A schedule in which the lock breaks a promise.
+#[derive(Clone, Debug)]
+pub struct Counterexample {
+    /// The anomaly: "double hold".
+    pub anomaly: String,
+    /// The faults under which it was found.
+    pub nemesis: String,
+    /// The story, step by step.
+    pub story: String,
+    /// The file with the schedule, which is run first next time.
+    pub schedule: PathBuf,
+    /// The page with the picture of it. `None`: nothing could be written.
+    pub report: Option<PathBuf>,
+    /// The command that replays exactly this schedule.
+    pub replay: String,
+}
+
+impl fmt::Display for LabOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { lock, outcome, schedules, inconclusive, counterexample } = self;
+        let run = counted(*schedules, "schedule", "schedules");
+        let Some(found) = counterexample else {
+            return match outcome {
+                Outcome::Held => write!(f, "{lock} held in {run}"),
+                _ => write!(
+                    f,
+                    "{lock}: nothing can be said after {run}: {} could not have shown a breach; \
+                     try more of them, or other faults",
+                    count(*inconclusive)
+                ),
+            };
+        };
+        let Counterexample { anomaly, nemesis, story, schedule, report, replay } = found;
+        writeln!(f, "{lock} breaks a promise: {anomaly} under {nemesis}, after {run}\n\n{story}")?;
+        if let Some(report) = report {
+            writeln!(f, "picture   {}", report.display())?;
+        }
+        writeln!(f, "schedule  {}", schedule.display())?;
+        write!(f, "replay    {replay}")
+    }
+}

@@ -1,0 +1,290 @@
+//! Locks of somebody else's Rust, in the simulator: a sound one holds, and each planted mistake is
+//! found, shrunk, kept and found again.
+
+use base::Outcome;
+use picklock::lab::{AcquireError, Grant, Lab, Mode, Recipe, ReleaseError, Removed, Site};
+use redis::aio::ConnectionLike;
+use redis::{RedisResult, cmd};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tempfile::tempdir;
+use tokio::task::{JoinHandle, spawn};
+use tokio::time::{Instant, sleep, timeout};
+
+/// A mistake that locks are known to make.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mistake {
+    None,
+    /// A release deletes the key, whoever's it is.
+    ReleasesAnyones,
+    /// An acquire whose outcome is unknown counts as one that failed.
+    TakesDoubtForNo,
+    /// A majority of five is taken to be two.
+    MajorityOffByOne,
+}
+
+const FREE: &str =
+    "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
+
+/// A lock as a crate of somebody else has it: over any connection, which knows nothing of picklock.
+async fn set_nx(
+    connection: &mut impl ConnectionLike,
+    key: &str,
+    value: &str,
+    ttl: Duration,
+) -> RedisResult<bool> {
+    let mut set = cmd("SET");
+    set.arg(key).arg(value).arg("NX").arg("PX").arg(ttl.as_millis() as u64);
+    let said: Option<String> = set.query_async(connection).await?;
+    Ok(said.is_some())
+}
+
+async fn free(connection: &mut impl ConnectionLike, key: &str, value: &str) -> RedisResult<u64> {
+    cmd("EVAL").arg(FREE).arg(1).arg(key).arg(value).query_async(connection).await
+}
+
+struct Own {
+    site: Site,
+    mistake: Mistake,
+    value: String,
+}
+
+impl Own {
+    fn made(mistake: Mistake) -> impl Fn(Site) -> Self {
+        move |site| Self { site, mistake, value: String::new() }
+    }
+
+    fn quorum(&self) -> usize {
+        let majority = self.site.servers() / 2 + 1;
+        if self.mistake == Mistake::MajorityOffByOne { majority - 1 } else { majority }
+    }
+
+    /// Asks all servers, and returns whether a majority has granted it.
+    async fn take(&self) -> RedisResult<bool> {
+        let mut granted = 0;
+        let mut doubt = None;
+        for server in 0..self.site.servers() {
+            let mut connection = self.site.connection(server);
+            match set_nx(&mut connection, self.site.key(), &self.value, self.site.ttl()).await {
+                Ok(is_granted) => granted += usize::from(is_granted),
+                Err(error) => doubt = Some(error),
+            }
+        }
+        match doubt {
+            _ if granted >= self.quorum() => Ok(true),
+            Some(error) => Err(error),
+            None => Ok(false),
+        }
+    }
+}
+
+impl Recipe for Own {
+    async fn acquire(&mut self, _: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
+        self.value = format!("{:016x}", self.site.random());
+        let until = Instant::now() + timeout;
+        loop {
+            match self.take().await {
+                Ok(true) => return Ok(Grant::default()),
+                Ok(false) => {}
+                Err(error) if self.mistake == Mistake::TakesDoubtForNo => {
+                    return Err(AcquireError::Failed(error.to_string()));
+                }
+                Err(error) => return Err(AcquireError::Unknown(error.to_string())),
+            }
+            for server in (0..self.site.servers()).filter(|_| self.site.servers() > 1) {
+                let _ = free(&mut self.site.connection(server), self.site.key(), &self.value).await;
+            }
+            if Instant::now() >= until {
+                return Err(AcquireError::Failed("somebody else has it".into()));
+            }
+            sleep(Duration::from_millis(20 + self.site.random() % 60)).await;
+        }
+    }
+
+    async fn release(&mut self, _: Grant) -> Result<Removed, ReleaseError> {
+        let mut removed = 0;
+        for server in 0..self.site.servers() {
+            let mut connection = self.site.connection(server);
+            let done: RedisResult<u64> = match self.mistake {
+                Mistake::ReleasesAnyones => {
+                    cmd("DEL").arg(self.site.key()).query_async(&mut connection).await
+                }
+                _ => free(&mut connection, self.site.key(), &self.value).await,
+            };
+            removed += done.map_err(|error| ReleaseError::Unknown(error.to_string()))?;
+        }
+        match removed {
+            0 => Err(ReleaseError::NotHeld("its time is over".into())),
+            _ if self.mistake == Mistake::ReleasesAnyones => Ok(Removed::Any),
+            _ => Ok(Removed::Own),
+        }
+    }
+
+    async fn held(&self) -> Option<bool> {
+        let mut connection = self.site.connection(0);
+        let mut get = cmd("GET");
+        let value: Option<String> =
+            get.arg(self.site.key()).query_async(&mut connection).await.ok()?;
+        Some(value.as_ref() == Some(&self.value))
+    }
+}
+
+fn one(mistake: Mistake, kept: &Path) -> Lab {
+    Lab::redis().lock(Own::made(mistake)).named("own").promises(["recovers"]).keeping_in(kept)
+}
+
+fn five(mistake: Mistake, kept: &Path) -> Lab {
+    Lab::redis_x5().lock(Own::made(mistake)).named("own-x5").keeping_in(kept)
+}
+
+fn files(folder: &Path) -> usize {
+    std::fs::read_dir(folder).map_or(0, Iterator::count)
+}
+
+#[test]
+fn a_sound_lock_holds() {
+    let kept = tempdir().expect("a folder");
+    let lab = one(Mistake::None, kept.path()).under(["crash-client", "partition-client"]);
+    let outcome = lab.schedules(400).check().expect("it runs");
+    assert_eq!(outcome.outcome, Outcome::Held, "{outcome}");
+    assert_eq!((outcome.schedules, files(kept.path())), (400, 0));
+    five(Mistake::None, kept.path()).under(["crash-client"]).schedules(50).assert_held();
+}
+
+/// Looks for a sight, and checks again: the second time the schedule that was kept shows it.
+fn is_found_and_kept(sight: &str, lab: impl Fn(&Path) -> Lab) {
+    let kept = tempdir().expect("a folder");
+    lab(kept.path()).schedules(500).assert_violated(sight);
+    let again = lab(kept.path()).schedules(500).check().expect("it runs");
+    let found = again.counterexample.expect("a counterexample");
+    assert!(found.anomaly.starts_with(sight), "{}", found.anomaly);
+    assert_eq!((again.schedules, again.outcome), (1, Outcome::Violated));
+    assert!(found.story.contains("process 1"), "{}", found.story);
+    assert!(found.report.is_some_and(|page| page.is_file()));
+}
+
+#[test]
+fn a_planted_mistake_is_found_shrunk_kept_and_found_again() {
+    is_found_and_kept("double hold by foreign-release", |kept| {
+        one(Mistake::ReleasesAnyones, kept).under(["pause-client"])
+    });
+    is_found_and_kept("phantom holder", |kept| {
+        one(Mistake::TakesDoubtForNo, kept).under(["link-lose-reply"])
+    });
+    is_found_and_kept("double hold by recipe", |kept| {
+        five(Mistake::MajorityOffByOne, kept).under(["none"])
+    });
+}
+
+#[test]
+#[should_panic(expected = "replay    PICKLOCK_REPLAY=")]
+fn a_failure_says_how_to_replay_it() {
+    let kept = tempdir().expect("a folder");
+    one(Mistake::ReleasesAnyones, kept.path()).under(["pause-client"]).assert_held();
+}
+
+#[test]
+fn a_violation_can_be_asked_for() {
+    let kept = tempdir().expect("a folder");
+    let lab = one(Mistake::None, kept.path()).under(["pause-client"]);
+    lab.assert_violated("double hold by holder-paused");
+}
+
+#[test]
+fn a_mistake_in_what_is_asked_for_is_said_in_one_line() {
+    let kept = tempdir().expect("a folder");
+    let said = |lab: Lab| lab.check().expect_err("a mistake").to_string();
+    assert!(said(one(Mistake::None, kept.path()).under(["pause-clent"])).contains("pause-client"));
+    assert!(said(one(Mistake::None, kept.path()).promises(["recover"])).contains("recovers"));
+    let none: [&str; 0] = [];
+    assert!(said(one(Mistake::None, kept.path()).under(none)).contains("none"));
+}
+
+/// A lock whose keeper, a task of its own, renews it while it is held.
+struct Kept {
+    own: Own,
+    keeper: Option<JoinHandle<()>>,
+}
+
+impl Kept {
+    fn opened(site: Site) -> Self {
+        Self { own: Own::made(Mistake::None)(site), keeper: None }
+    }
+
+    fn keep(&self) -> JoinHandle<()> {
+        let (mut connection, ttl) = (self.own.site.connection(0), self.own.site.ttl());
+        let (key, value) = (self.own.site.key().to_owned(), self.own.value.clone());
+        spawn(async move {
+            loop {
+                sleep(ttl / 4).await;
+                let mut renew = cmd("EVAL");
+                renew.arg(RENEW).arg(1).arg(&key).arg(&value).arg(ttl.as_millis() as u64);
+                let renewed = timeout(ttl / 4, renew.query_async::<u64>(&mut connection)).await;
+                if let Ok(Ok(0)) = renewed {
+                    return;
+                }
+            }
+        })
+    }
+}
+
+const RENEW: &str = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0";
+
+impl Recipe for Kept {
+    async fn acquire(&mut self, mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
+        let grant = Recipe::acquire(&mut self.own, mode, timeout).await?;
+        self.keeper = Some(self.keep());
+        Ok(grant)
+    }
+
+    async fn release(&mut self, grant: Grant) -> Result<Removed, ReleaseError> {
+        if let Some(keeper) = self.keeper.take() {
+            keeper.abort();
+        }
+        Recipe::release(&mut self.own, grant).await
+    }
+}
+
+/// A hold of three ttls is safe only if the tasks of tokio run while the lock is held.
+#[test]
+fn a_task_of_tokio_renews_what_is_held() {
+    let kept = tempdir().expect("a folder");
+    let (ttl, hold) = (Duration::from_secs(1), Duration::from_secs(3));
+    let kept_alive =
+        || Lab::redis().lock(Kept::opened).named("kept").ttl(ttl).keeping_in(kept.path());
+    kept_alive().holding(hold).under(["none"]).schedules(60).assert_held();
+    kept_alive().under(["pause-client"]).assert_violated("double hold by holder-paused");
+    let without =
+        one(Mistake::None, kept.path()).ttl(ttl).holding(hold).under(["none"]).schedules(60);
+    let outcome = without.check().expect("it runs");
+    assert_eq!(outcome.outcome, Outcome::Violated, "{outcome}");
+}
+
+/// A lock that is slower each time, in whatever run: the number of times is no part of a schedule.
+fn slower_each_time(site: Site) -> Slower {
+    Slower(Own::made(Mistake::None)(site))
+}
+
+struct Slower(Own);
+
+static TIMES: AtomicU64 = AtomicU64::new(0);
+
+impl Recipe for Slower {
+    async fn acquire(&mut self, mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
+        sleep(Duration::from_millis(TIMES.fetch_add(1, Ordering::Relaxed) % 50)).await;
+        Recipe::acquire(&mut self.0, mode, timeout).await
+    }
+
+    async fn release(&mut self, grant: Grant) -> Result<Removed, ReleaseError> {
+        Recipe::release(&mut self.0, grant).await
+    }
+}
+
+#[test]
+fn a_lock_that_no_seed_repeats_is_refused() {
+    let kept = tempdir().expect("a folder");
+    let lab = Lab::redis().lock(slower_each_time).named("slower").keeping_in(kept.path());
+    let said = lab.check().expect_err("no replay").to_string();
+    assert!(said.contains("the same seed, 0, gave two histories"), "{said}");
+}

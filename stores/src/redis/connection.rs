@@ -1,0 +1,88 @@
+//! A connection of the `redis` crate that is a link, for locks that are written against that crate.
+
+use super::model::command_names;
+use super::reply::error;
+use super::{Redis, Refusal};
+use base::{Answer, CallError, Link, Protocol};
+use redis::aio::ConnectionLike;
+use redis::{Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
+use send_wrapper::SendWrapper;
+use std::io;
+use std::rc::Rc;
+
+/// A connection to one server over a link. Clones share it. It must stay on the thread of its link:
+/// the trait asks for futures that may be sent, and these end the program when they are.
+#[derive(Clone)]
+pub struct LinkConnection {
+    link: SendWrapper<Rc<dyn Link<Redis>>>,
+    server: usize,
+}
+
+impl LinkConnection {
+    /// Connects to the server with this number, from 0.
+    pub fn new(link: Rc<dyn Link<Redis>>, server: usize) -> Self {
+        Self { link: SendWrapper::new(link), server }
+    }
+
+    /// Sends a command now, and returns its reply: an error of the server is a value, as on a
+    /// socket; a call without a reply is an error of the connection.
+    fn send(&self, command: &Cmd) -> impl Future<Output = RedisResult<Value>> + use<'_> {
+        let command = Rc::new(command.clone());
+        check_known(&Redis::command(&command));
+        let call = self.link.call(self.server, command);
+        async { reply(call.await) }
+    }
+}
+
+/// Ends the run where the model has no such command: a real server has an answer, and what a lock
+/// does without it says nothing about the lock.
+///
+/// # Panics
+/// Panics then.
+fn check_known(name: &str) {
+    let is_known = command_names().any(|known| known.eq_ignore_ascii_case(name));
+    assert!(
+        is_known,
+        "picklock's model of Redis has no {name}: a lock that sends it can be tested on real servers only"
+    );
+}
+
+fn reply(answer: Answer<Redis>) -> RedisResult<Value> {
+    match answer {
+        Ok(value) => Ok(*value),
+        Err(CallError::Refused(Refusal(text))) => Ok(error(&text)),
+        Err(CallError::Unknown(why)) => {
+            Err(RedisError::from(io::Error::new(io::ErrorKind::TimedOut, why)))
+        }
+    }
+}
+
+impl ConnectionLike for LinkConnection {
+    fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
+        Box::pin(SendWrapper::new(self.send(command)))
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        if pipeline.is_transaction() {
+            check_known("MULTI");
+        }
+        // All leave at once, in their order.
+        let replies: Vec<_> = pipeline.cmd_iter().map(|command| self.send(command)).collect();
+        Box::pin(SendWrapper::new(async move {
+            let mut all = Vec::with_capacity(replies.len());
+            for reply in replies {
+                all.push(reply.await?);
+            }
+            Ok(all.into_iter().skip(offset).take(count).collect())
+        }))
+    }
+
+    fn get_db(&self) -> i64 {
+        0
+    }
+}
