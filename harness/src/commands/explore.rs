@@ -9,15 +9,15 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use workloads::TestedLock;
 
-use super::{Failure, catalogued, ended, interruptible, note_interruption, replay, with_script};
+use super::{Failure, catalogued, ended, interruptible, note_interruption, with_script};
 use crate::Exit;
 use crate::cli::{ExploreArgs, Format};
-use crate::explore::{MIN_HELD, Missing, Search, Sighting, Tally, search};
+use crate::explore::{MIN_HELD, Missing, Search, Sighting, Tally, cores, search};
 use crate::manner::{self, quiet, told};
 use crate::output::{OutputLosses, note, say, write_whole};
 use crate::schedule::{Schedule, Shows};
 use crate::setup::{Setup, replay_command};
-use crate::shrink::{CutShort, Shrunk, is_robust, is_small, shrink, size};
+use crate::shrink::{CutShort, Shrunk, is_robust, is_small, shrink, size, told as tell_story};
 use crate::simulate;
 
 pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
@@ -99,7 +99,7 @@ fn shrink_all(
         let stored = made.and_then(|()| write_whole(&path, &schedule.to_json()));
         if args.format == Format::Human && !quiet() {
             let story =
-                replay::told(lock, &schedule, true, manner::style()).map_err(Failure::could_not)?;
+                tell_story(lock, &schedule, true, manner::style()).map_err(Failure::could_not)?;
             let again = match &stored {
                 Ok(()) => format!(":\n  picklock replay {}", path.display()),
                 Err(_) => String::new(),
@@ -169,10 +169,6 @@ fn spinner(what: String) -> ProgressBar {
     let style = "{elapsed_precise} {spinner} {msg}, {human_pos} schedules tried";
     bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
     bar
-}
-
-pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn progress_bar(schedules: u64) -> ProgressBar {

@@ -2,8 +2,6 @@
 //! the same faults at the same moments in the life of the lock.
 
 use base::RunSpec;
-use base::units::{counted, span};
-use reports::terminal::{Style, story};
 use sim::ChoiceLog;
 use std::path::Path;
 use workloads::TestedLock;
@@ -17,9 +15,9 @@ use crate::manner::{quiet, style};
 use crate::output::say;
 use crate::place;
 use crate::plan::FaultTiming;
-use crate::schedule::{Schedule, Shows};
+use crate::schedule::Schedule;
 use crate::setup::{Setup, replay_command};
-use crate::shrink::{StoryError, ToldCounterexample, story_of};
+use crate::shrink::told;
 use crate::simulate;
 use crate::worlds::{RunWorld, choose};
 
@@ -96,26 +94,4 @@ fn find(args: &ReplayArgs, budget: JudgingBudget) -> Result<(Schedule, TestedLoc
             Err(Failure::arguments(place::missing(path, help)))
         }
     }
-}
-
-/// The story of a counterexample, as it is in the simulator; explained where nothing else explains
-/// it.
-pub fn told(
-    lock: &TestedLock,
-    schedule: &Schedule,
-    explained: bool,
-    style: Style,
-) -> Result<String, StoryError> {
-    let Some(Shows { anomaly, .. }) = &schedule.shows else { return Ok(String::new()) };
-    let ToldCounterexample { anomaly: found, messages, steps } = story_of(lock, schedule)?;
-    let title = format!(
-        "{anomaly} of {} (ttl {}) with {}, {}, {}",
-        schedule.algo,
-        span(schedule.run.ttl_ns),
-        counted(schedule.client_count().into(), "client", "clients"),
-        counted(schedule.faults.len() as u64, "fault", "faults"),
-        counted(messages as u64, "message", "messages"),
-    );
-    let explanation = explained.then_some(found.explanation.as_str());
-    Ok(story(&title, &steps, explanation, style))
 }

@@ -13,11 +13,12 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use workloads::TestedLock;
 
-use super::explore::{cores, writable};
+use super::explore::writable;
 use super::judge::json;
 use super::{Failure, UntilStopped, interruptible, tested};
 use crate::Exit;
 use crate::cli::{Format, SurveyArgs};
+use crate::explore::cores;
 use crate::folder::RunFolder;
 use crate::manner::{self, hint, style};
 use crate::options::flags;

@@ -11,11 +11,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use workloads::TestedLock;
 
-use super::explore::{cores, writable};
+use super::explore::writable;
 use super::judge::json;
 use super::{Failure, catalogued, interruptible};
 use crate::Exit;
 use crate::cli::{Format, SweepArgs};
+use crate::explore::cores;
 use crate::options::{flags, time};
 use crate::output::{say, write_whole};
 use crate::setup::Setup;

@@ -44,6 +44,11 @@ pub enum SearchError {
     },
 }
 
+/// Returns the number of threads that this machine can run at once.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Searches. `progress` is told, from any thread, that so many more schedules are done.
 ///
 /// # Errors

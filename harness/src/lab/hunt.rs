@@ -8,12 +8,10 @@ use std::sync::atomic::AtomicBool;
 use workloads::TestedLock;
 
 use super::{Counterexample, Lab, LabError, LabOutcome, SCHEDULES_VARIABLE, kept};
-use crate::commands::explore::cores;
-use crate::commands::replay::told;
-use crate::explore::{Search, SearchPart, search};
+use crate::explore::{Search, SearchPart, cores, search};
 use crate::schedule::{Schedule, Shows};
 use crate::setup::Setup;
-use crate::shrink::{Shrunk, shrink};
+use crate::shrink::{Shrunk, shrink, told};
 use crate::sight::ExpectedSight;
 use crate::simulate;
 

@@ -15,7 +15,7 @@ use workloads::TestedLock;
 use crate::schedule::{Schedule, Shows};
 use crate::simulate;
 use small::draw_small;
-pub use story::{StoryError, ToldCounterexample, is_small, story, story_of};
+pub use story::{StoryError, ToldCounterexample, is_small, story, story_of, told};
 
 /// Returns true if a schedule shows its anomaly where nothing is exact, too: with the faults at
 /// their triggers, over links with delays of their own. Then it most likely does so on real

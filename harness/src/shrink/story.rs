@@ -2,10 +2,12 @@
 //! begin and its end, in the order of time. An operation that begins after the last event of the
 //! witness is no part of it, nor is a client that has no operation before that event.
 
+use base::units::{counted, span};
 use base::{Anomaly, BackendError, Event, F, Kind, Process, Run};
 use checkers::Judgement;
 use reports::facts::HistoryFacts;
 use reports::steps::{StoryStep, steps};
+use reports::terminal::{self, Style};
 use workloads::TestedLock;
 
 use crate::schedule::{Schedule, Shows};
@@ -108,6 +110,28 @@ fn is_told_by_its_end(events: &[&Event], place: usize, end: Option<usize>) -> bo
         (_, F::Acquire) => false,
         _ => end == place + 1 && millis(end) == millis(place),
     }
+}
+
+/// The story of a counterexample, as it is in the simulator; explained where nothing else explains
+/// it.
+pub fn told(
+    lock: &TestedLock,
+    schedule: &Schedule,
+    explained: bool,
+    style: Style,
+) -> Result<String, StoryError> {
+    let Some(Shows { anomaly, .. }) = &schedule.shows else { return Ok(String::new()) };
+    let ToldCounterexample { anomaly: found, messages, steps } = story_of(lock, schedule)?;
+    let title = format!(
+        "{anomaly} of {} (ttl {}) with {}, {}, {}",
+        schedule.algo,
+        span(schedule.run.ttl_ns),
+        counted(schedule.client_count().into(), "client", "clients"),
+        counted(schedule.faults.len() as u64, "fault", "faults"),
+        counted(messages as u64, "message", "messages"),
+    );
+    let explanation = explained.then_some(found.explanation.as_str());
+    Ok(terminal::story(&title, &steps, explanation, style))
 }
 
 #[cfg(test)]

@@ -12,9 +12,10 @@ use std::time::Instant;
 use base::BackendError;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Failure, UntilStopped, explore::cores, interruptible};
+use super::{Failure, UntilStopped, interruptible};
 use crate::Exit;
 use crate::cli::{Format, SuiteArgs};
+use crate::explore::cores;
 use crate::folder::RunFolder;
 use crate::input::{self, JudgingBudget};
 use crate::manner::{self, hint};

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use workloads::TestedLock;
 
 use crate::commands::Failure;
-use crate::commands::explore::cores;
+use crate::explore::cores;
 use crate::explore::{Search, SearchPart, Tally, search};
 use crate::setup::Setup;
 use crate::simulate;
