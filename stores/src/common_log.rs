@@ -4,6 +4,9 @@
 use crate::model::{Noted, What};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The grain of the times of transactions.
+const GRAIN_NS: u64 = 1_000_000;
+
 /// The name of what a request asks for. Others that ask for the same again have the same name.
 pub type RequestId = (i64, i64);
 
@@ -119,13 +122,19 @@ impl CommonLog {
         all.filter(|transaction| is_committed(transaction.zxid)).collect()
     }
 
-    /// The request that a transaction comes from: one that was answered, or else the first.
+    /// The request that a transaction comes from: one that was answered, or else the first. A client
+    /// library may count from 1 again on each connection (kazoo does), so that requests far apart
+    /// have one name: of those that were answered it is the last before the transaction.
     fn span(&self, transaction: &LoggedTransaction) -> Option<RequestSpan> {
         let made = transaction.requests.iter().filter_map(|it| self.requests.get(it)).flatten();
         let is_before = |span: &&RequestSpan| span.asked_ns <= transaction.made_ns;
         let mut made = made.filter(|span| transaction.unasked.is_none() || is_before(span));
         let first = made.clone().next();
-        made.find(|span| span.answered_ns.is_some()).or(first).copied()
+        let answered = made.clone().filter(|span| span.answered_ns.is_some());
+        // The time of a transaction is known to the millisecond.
+        let in_time = |span: &&RequestSpan| span.asked_ns <= transaction.made_ns + GRAIN_NS;
+        let last = answered.filter(in_time).max_by_key(|span| span.asked_ns);
+        last.or_else(|| made.find(|span| span.answered_ns.is_some())).or(first).copied()
     }
 
     /// Finds the time of each transaction: the earliest that it can have been applied at.
@@ -203,6 +212,19 @@ mod tests {
         }
         // The last one, which nobody was told of, is not known to be committed.
         assert_eq!(times(log), Some(vec![(100, Some(4)), (310, None), (310, Some(4))]));
+    }
+
+    #[test]
+    fn a_number_that_comes_again_is_that_of_the_last_request() {
+        let mut log = CommonLog::of(1);
+        let (first, second) = (100, 9_000_000_000);
+        for (process, asked_ns) in [(4, first), (5, second)] {
+            log.asked((7, 1), Some(process), asked_ns);
+            log.answered((7, 1), asked_ns, asked_ns + 10);
+        }
+        log.add(0, logged(1, Some((7, 1)), first + 5));
+        log.add(0, logged(2, Some((7, 1)), second + 5));
+        assert_eq!(times(log), Some(vec![(105, Some(4)), (9_000_000_005, Some(5))]));
     }
 
     #[test]

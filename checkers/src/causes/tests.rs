@@ -304,6 +304,19 @@ fn what_others_overwrite_in_vain_is_no_loss() {
 }
 
 #[test]
+fn what_a_release_leaves_for_those_who_wait_is_no_lock() {
+    // The second thing that process 0 writes, a list that wakes others, is popped by somebody.
+    let text = "
+        p2       | a-A=R
+        p0       |        a-A======r----R
+        store    |  2  c   0       a 0 c";
+    assert_eq!(causes_in(&picture(text), "foreign release"), []);
+    // What it took the lock with is one.
+    let stolen = text.replace("0       a 0 c", "0     c     ");
+    shows(&stolen, "foreign release", Cause::LateRequest);
+}
+
+#[test]
 fn a_lock_that_runs_out_in_the_middle_of_its_release() {
     let text = "
         p0       | a-A========r---D

@@ -86,7 +86,9 @@ impl Expectation {
 /// Judges a verdict that is to be held.
 fn held(outcome: Outcome, verdicts: &[Verdict]) -> Fit {
     let summary = || {
-        let first = verdicts.iter().find(|verdict| verdict.outcome == outcome);
+        let all = verdicts.iter().filter(|verdict| verdict.outcome == outcome);
+        // Of those that cannot tell, the one that keeps the run from telling anything.
+        let first = all.min_by_key(|verdict| !verdict.decisive);
         first.map_or(String::new(), |it| format!("{}: {}", it.property, it.summary))
     };
     match outcome {
