@@ -58,6 +58,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 # Python's other libraries, in an environment of their own, where `real_own_lock` finds them.
+export HOME=${HOME:-$(getent passwd "$(id -u)" | cut -d : -f 6)}
 python=${XDG_CACHE_HOME:-$HOME/.cache}/picklock-adapters/python
 [ -x "$python/bin/pip" ] || /usr/bin/python3 -m venv --system-site-packages "$python"
 "$python/bin/pip" install -q --disable-pip-version-check -r adapters/python/requirements.txt

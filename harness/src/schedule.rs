@@ -438,7 +438,7 @@ mod tests {
             is not a schedule: missing field `algo` at line 1 column 24
             cannot be run: it has 0 clients; give 1 to 200
             cannot be run: it has a fault at server 9, which is not there
-            cannot be run: there is no lock `zk-wr` in this picklock
+            cannot be run: there is no lock `zk-wr` in this picklock; one of your own is named by --lock FILE
             cannot be run: --ttl 2s is out of range for --tick 2s: a server grants sessions of 2 to 20 ticks, 4s to 40s
             cannot be run: it has a time beyond 24 h, or no ttl
             cannot be run: it has a turn on key 4294967295; there are 1000 at most"#]].assert_eq(&refused.join("\n"));

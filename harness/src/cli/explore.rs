@@ -126,6 +126,10 @@ pub struct ReplayArgs {
     /// For a seed: the lock.
     #[arg(long, value_name = "LOCK")]
     pub algo: Option<String>,
+    /// For a schedule of a lock of your own: its definition file (docs/own-lock.md). Such a lock
+    /// runs on real servers only.
+    #[arg(long, value_name = "FILE", conflicts_with = "algo")]
+    pub lock: Option<PathBuf>,
     /// For a seed: the faults; several are joined by commas.
     #[arg(long, value_name = "NEMESIS", default_value = "none")]
     pub nemesis: String,

@@ -7,7 +7,7 @@ use std::path::Path;
 use workloads::TestedLock;
 
 use super::test::{Results, perform};
-use super::{Failure, catalogued, with_script};
+use super::{Failure, catalogued, defined, with_script};
 use crate::Exit;
 use crate::cli::{Format, ReplayArgs};
 use crate::input::JudgingBudget;
@@ -49,7 +49,11 @@ fn again(args: &ReplayArgs, lock: &TestedLock, world: &RunWorld) -> Result<Strin
     // Tomorrow `store/latest` is another run.
     let what = place::real(Path::new(&args.what)).display().to_string();
     let what = shlex::try_quote(&what).unwrap_or_else(|_| what.as_str().into());
-    Ok(format!("picklock replay {what} --backend {backend}"))
+    let own = match &args.lock {
+        Some(_) => format!(" {}", lock.info.named()),
+        None => String::new(),
+    };
+    Ok(format!("picklock replay {what}{own} --backend {backend}"))
 }
 
 /// Returns the run of a seed.
@@ -66,9 +70,13 @@ fn seed(args: &ReplayArgs) -> Option<u64> {
 /// Returns the schedule that was asked for, with its lock.
 fn find(args: &ReplayArgs, budget: JudgingBudget) -> Result<(Schedule, TestedLock), Failure> {
     let path = Path::new(&args.what);
-    let read = |path: &Path| {
-        Schedule::read_within(path, budget, &workloads::lock).map_err(Failure::could_not)
+    let own = args.lock.as_deref().map(defined).transpose()?;
+    let lock_of = |name: &str| match &own {
+        Some(own) => Some(own.clone()).filter(|own| own.name() == name),
+        None => workloads::lock(name),
     };
+    let read =
+        |path: &Path| Schedule::read_within(path, budget, &lock_of).map_err(Failure::could_not);
     if path.is_dir() {
         let file = path.join("schedule.json");
         if !file.is_file() {

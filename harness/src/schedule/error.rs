@@ -22,7 +22,7 @@ pub enum ScheduleError {
     #[error("it has a turn on key {0}; there are {KEYS} at most")]
     Key(u32),
     /// It names a lock that does not exist.
-    #[error("there is no lock `{0}` in this picklock")]
+    #[error("there is no lock `{0}` in this picklock; one of your own is named by --lock FILE")]
     Lock(String),
     /// It names a topology that does not exist.
     #[error("there is no topology `{0}`")]
