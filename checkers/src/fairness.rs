@@ -7,9 +7,10 @@
 //!   store's queue was given first. Places are what the recipe says (`place`).
 //! * `starvation`: while one acquire waited, so many that began later were granted the lock in a
 //!   mode that excludes it that it is more than its lot. A fair share is one grant for each worker.
-//!   Four shares are more than any place in a queue explains; sixteen are more than a lottery does,
-//!   and without a queue the acquire must have waited for as long as the lock may stay taken. A
-//!   lock can promise another number (`patience`).
+//!   Four shares are more than any place in a queue explains. In a lottery whoever looks seldom
+//!   loses to those who look often, for any number of times; there an acquire starves if the lock
+//!   was not free once while sixteen shares passed, and for as long as it may stay taken: one
+//!   reader lets go of it only after another has come. A lock can promise a number (`patience`).
 //!
 //! Both are judged in calm, the latter in the calm at the end of the wait: a client that was paused
 //! in front of its grant learns of it late. **Measures** for every lock: how often the most
@@ -89,8 +90,11 @@ impl Checker for Fairness {
 fn starvation(case: &Case<'_>) -> Option<Anomaly> {
     let info = &case.run.info;
     let sleeps = info.lock.promises.wakes.is_some();
+    let taken_when_free: Vec<_> =
+        (0..case.claims.keys.len()).map(|key| taken_when_free(case, key)).collect();
     let starved = |bypass: &&Bypass| {
-        (!sleeps || case.woken_since(bypass)) && shares(case, bypass) >= bypass::patience(info)
+        (!sleeps || case.woken_since(bypass))
+            && shares(case, bypass, &taken_when_free) >= bypass::patience(info)
     };
     let mut starved = case.bypasses().long.iter().filter(starved);
     let first = starved.next()?;
@@ -110,13 +114,19 @@ fn starvation(case: &Case<'_>) -> Option<Anomaly> {
 /// Returns how many times its fair share an acquire was overtaken in the calm at the end of its
 /// wait. Without a queue that calm has to last as long as the lock may stay taken: whoever looks
 /// seldom is overtaken by all who look often, and gets it soon all the same.
-fn shares(case: &Case<'_>, bypass: &Bypass) -> u64 {
+fn shares(case: &Case<'_>, bypass: &Bypass, taken_when_free: &[Vec<u64>]) -> u64 {
     let info = &case.run.info;
+    let promises = &info.lock.promises;
     let claim = &case.claims.claims[bypass.claim];
     let (asked, until) = (case.time(claim.invoke), case.time(claim.asking().end));
     let until = until.min(case.run.history.end());
-    let Some(since) = case.calm().since(asked, until) else { return 0 };
-    if !info.lock.promises.fifo && until - since < info.due_ns() {
+    let Some(mut since) = case.calm().since(asked, until) else { return 0 };
+    if !promises.fifo && promises.patience.is_none() {
+        let taken = &taken_when_free[claim.key];
+        let before = taken.partition_point(|at| *at < claim.asking().end);
+        since = since.max(before.checked_sub(1).map_or(0, |last| case.time(taken[last])));
+    }
+    if !promises.fifo && until - since < info.due_ns() {
         return 0;
     }
     let overtakes = |other: &Claim| {
@@ -132,6 +142,19 @@ fn shares(case: &Case<'_>, bypass: &Bypass) -> u64 {
         }
     };
     overtaken / bypass::share(info)
+}
+
+/// Returns the grants of a key, as events, before which the lock was free.
+fn taken_when_free(case: &Case<'_>, key: usize) -> Vec<u64> {
+    let permits = case.run.info.lock.promises.permits as usize;
+    let mut held_until: Vec<u64> = Vec::new();
+    let holds = case.granted(key).filter_map(|(_, claim)| claim.definite());
+    let was_free = holds.filter(|hold| {
+        held_until.retain(|end| *end > hold.start);
+        held_until.push(hold.end);
+        held_until.len() <= permits
+    });
+    was_free.map(|hold| hold.start).collect()
 }
 
 /// Returns the number of grants that could be compared with one before them, and the anomaly of

@@ -26,10 +26,6 @@ use crate::sight::ExpectedSight;
 /// The pace of a lock whose author says nothing about it: slower than that of most libraries.
 const PACE: Pace = Pace { back_off_ns: 1_000_000_000, round_trips: 4, tries: 3, ..Pace::EXACT };
 
-/// The number of fair shares that others may get before a waiter of a lock without an order: who
-/// asks again at once, after a release, wins nearly every time.
-const PATIENCE: u32 = 1_000;
-
 /// A lock that a program takes, as its author describes it.
 #[derive(Default)]
 pub struct ForeignLock {
@@ -125,9 +121,6 @@ impl ForeignLock {
         }
         for word in &self.promises {
             promises::make(word, &mut made)?;
-        }
-        if !made.fifo {
-            made.patience = Some(PATIENCE);
         }
         if let Some(permits) = self.permits {
             made.permits = permits.get();
