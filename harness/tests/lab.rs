@@ -3,7 +3,7 @@
 
 use base::Outcome;
 use picklock::lab::{AcquireError, Grant, Lab, Mode, Recipe, ReleaseError, Removed, Site};
-use redis::aio::ConnectionLike;
+use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{RedisResult, cmd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,6 +22,8 @@ enum Mistake {
     TakesDoubtForNo,
     /// A majority of five is taken to be two.
     MajorityOffByOne,
+    /// A renewal writes the key, whoever has it.
+    RenewsAnyones,
 }
 
 const FREE: &str =
@@ -172,6 +174,11 @@ fn a_planted_mistake_is_found_shrunk_kept_and_found_again() {
     is_found_and_kept("phantom holder", |kept| {
         one(Mistake::TakesDoubtForNo, kept).under(["link-lose-reply"])
     });
+    // A sound one shows double holds here, too, but of its own making.
+    is_found_and_kept("double hold by foreign-release", |kept| {
+        let lab = renewed(Mistake::RenewsAnyones, kept).holding(Duration::from_secs(3));
+        lab.under(["pause-client"])
+    });
     is_found_and_kept("double hold by recipe", |kept| {
         five(Mistake::MajorityOffByOne, kept).under(["none"])
     });
@@ -192,6 +199,14 @@ fn a_violation_can_be_asked_for() {
 }
 
 #[test]
+#[should_panic(expected = "after 20 schedules, which showed double hold by holder-paused")]
+fn what_was_shown_in_place_of_what_was_asked_for_is_said() {
+    let kept = tempdir().expect("a folder");
+    let lab = one(Mistake::None, kept.path()).under(["pause-client"]).schedules(20);
+    lab.assert_violated("double hold by recovery");
+}
+
+#[test]
 fn a_mistake_in_what_is_asked_for_is_said_in_one_line() {
     let kept = tempdir().expect("a folder");
     let said = |lab: Lab| lab.check().expect_err("a mistake").to_string();
@@ -208,19 +223,23 @@ struct Kept {
 }
 
 impl Kept {
-    fn opened(site: Site) -> Self {
-        Self { own: Own::made(Mistake::None)(site), keeper: None }
+    fn made(mistake: Mistake) -> impl Fn(Site) -> Self {
+        move |site| Self { own: Own::made(mistake)(site), keeper: None }
     }
 
     fn keep(&self) -> JoinHandle<()> {
         let (mut connection, ttl) = (self.own.site.connection(0), self.own.site.ttl());
         let (key, value) = (self.own.site.key().to_owned(), self.own.value.clone());
+        let renew = match self.own.mistake {
+            Mistake::RenewsAnyones => RENEW_ANYONES,
+            _ => RENEW,
+        };
         spawn(async move {
             loop {
                 sleep(ttl / 4).await;
-                let mut renew = cmd("EVAL");
-                renew.arg(RENEW).arg(1).arg(&key).arg(&value).arg(ttl.as_millis() as u64);
-                let renewed = timeout(ttl / 4, renew.query_async::<u64>(&mut connection)).await;
+                let mut eval = cmd("EVAL");
+                eval.arg(renew).arg(1).arg(&key).arg(&value).arg(ttl.as_millis() as u64);
+                let renewed = timeout(ttl / 4, eval.query_async::<u64>(&mut connection)).await;
                 if let Ok(Ok(0)) = renewed {
                     return;
                 }
@@ -228,6 +247,8 @@ impl Kept {
         })
     }
 }
+
+const RENEW_ANYONES: &str = "return redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) and 1 or 0";
 
 const RENEW: &str = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0";
 
@@ -246,13 +267,17 @@ impl Recipe for Kept {
     }
 }
 
+fn renewed(mistake: Mistake, kept: &Path) -> Lab {
+    let lab = Lab::redis().lock(Kept::made(mistake)).named("kept").keeping_in(kept);
+    lab.ttl(Duration::from_secs(1))
+}
+
 /// A hold of three ttls is safe only if the tasks of tokio run while the lock is held.
 #[test]
 fn a_task_of_tokio_renews_what_is_held() {
     let kept = tempdir().expect("a folder");
     let (ttl, hold) = (Duration::from_secs(1), Duration::from_secs(3));
-    let kept_alive =
-        || Lab::redis().lock(Kept::opened).named("kept").ttl(ttl).keeping_in(kept.path());
+    let kept_alive = || renewed(Mistake::None, kept.path());
     kept_alive().holding(hold).under(["none"]).schedules(60).assert_held();
     kept_alive().under(["pause-client"]).assert_violated("double hold by holder-paused");
     let without =
@@ -287,4 +312,68 @@ fn a_lock_that_no_seed_repeats_is_refused() {
     let lab = Lab::redis().lock(slower_each_time).named("slower").keeping_in(kept.path());
     let said = lab.check().expect_err("no replay").to_string();
     assert!(said.contains("the same seed, 0, gave two histories"), "{said}");
+}
+
+/// A lock that is written against the library's own type of a connection.
+struct OnType {
+    own: Own,
+    connection: MultiplexedConnection,
+}
+
+impl OnType {
+    fn opened(site: Site) -> Self {
+        let connection = site.multiplexed(0);
+        Self { own: Own::made(Mistake::None)(site), connection }
+    }
+
+    /// Connects again after an error, as a program does.
+    fn reconnected<T>(&mut self, answer: RedisResult<T>) -> Result<T, String> {
+        answer.map_err(|error| {
+            self.connection = self.own.site.multiplexed(0);
+            error.to_string()
+        })
+    }
+}
+
+impl Recipe for OnType {
+    async fn acquire(&mut self, _: Mode, patience: Duration) -> Result<Grant, AcquireError> {
+        let until = Instant::now() + patience;
+        self.own.value = format!("{:016x}", self.own.site.random());
+        loop {
+            let (key, ttl) = (self.own.site.key().to_owned(), self.own.site.ttl());
+            let set = set_nx(&mut self.connection, &key, &self.own.value, ttl).await;
+            match self.reconnected(set) {
+                Ok(true) => return Ok(Grant::default()),
+                Ok(false) => {}
+                Err(error) => return Err(AcquireError::Unknown(error)),
+            }
+            if Instant::now() >= until {
+                return Err(AcquireError::Failed("somebody else has it".into()));
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    async fn release(&mut self, _: Grant) -> Result<Removed, ReleaseError> {
+        let freed = free(&mut self.connection, self.own.site.key(), &self.own.value).await;
+        match self.reconnected(freed) {
+            Ok(1) => Ok(Removed::Own),
+            Ok(_) => Err(ReleaseError::NotHeld("its time is over".into())),
+            Err(error) => Err(ReleaseError::Unknown(error)),
+        }
+    }
+}
+
+#[test]
+fn a_multiplexed_connection_is_a_connection_to_the_model() {
+    let kept = tempdir().expect("a folder");
+    let lab = || {
+        Lab::redis()
+            .lock(OnType::opened)
+            .named("on-type")
+            .promises(["recovers"])
+            .keeping_in(kept.path())
+    };
+    lab().under(["crash-client", "partition-client"]).schedules(200).assert_held();
+    lab().under(["pause-client"]).assert_violated("double hold by holder-paused");
 }

@@ -3,6 +3,7 @@
 use base::{Cause, Outcome, Run, RunSpec};
 use checkers::Judgement;
 use reports::terminal::Style;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use workloads::TestedLock;
@@ -27,7 +28,8 @@ impl Lab {
         let Self { lock, opener, nemeses, schedules, clients, hold, kept } = self;
         let name = lock.name.clone().unwrap_or_else(name_of_test);
         let lock = lock.opened_by(name, opener)?;
-        let mut hunt = Hunt { lock, wanted, kept, ran: 0, inconclusive: 0 };
+        let mut hunt =
+            Hunt { lock, wanted, kept, ran: 0, inconclusive: 0, others: BTreeSet::new() };
         let (first, is_only) = kept::first(&hunt.lock, &hunt.kept)?;
         for (file, schedule) in first {
             if let Some(found) = hunt.replay(&file, &schedule)? {
@@ -75,6 +77,8 @@ struct Hunt<'a> {
     kept: PathBuf,
     ran: u64,
     inconclusive: u64,
+    /// The anomalies that were shown in place of the one that is wanted.
+    others: BTreeSet<String>,
 }
 
 impl Hunt<'_> {
@@ -110,10 +114,13 @@ impl Hunt<'_> {
     }
 
     /// Looks in the run of a seed for what is wanted, and shrinks its schedule.
-    fn look(&self, run: RunSpec) -> Result<Option<Counterexample>, LabError> {
+    fn look(&mut self, run: RunSpec) -> Result<Option<Counterexample>, LabError> {
         let nemesis = run.nemesis.clone();
         let (run, schedule) = simulate::record(&Setup::new(&self.lock, run)?)?;
-        let Some(shows) = self.shown_in(&run) else { return Ok(None) };
+        let Some(shows) = self.shown_in(&run) else {
+            self.others.extend(sights(&run));
+            return Ok(None);
+        };
         let shrunk = shrink(&self.lock, &schedule, &shows, &mut |tried| tried < MOST_SHRINKING);
         let schedule = match shrunk {
             Ok(Shrunk { schedule, .. }) => schedule,
@@ -200,9 +207,18 @@ impl Hunt<'_> {
             outcome,
             schedules: self.ran,
             inconclusive: self.inconclusive,
+            others: self.others.into_iter().collect(),
             counterexample,
         }
     }
+}
+
+/// Returns the anomalies of a run, with their causes.
+fn sights(run: &Run) -> Vec<String> {
+    let verdicts = Judgement::of(run).verdicts;
+    let anomalies = verdicts.into_iter().flat_map(|verdict| verdict.anomalies);
+    let sight = |it: base::Anomaly| ExpectedSight { cause: it.cause.only(), anomaly: it.name };
+    anomalies.map(|anomaly| sight(anomaly).to_string()).collect()
 }
 
 /// Returns the test that runs on this thread, as `cargo test` takes it.

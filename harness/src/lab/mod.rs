@@ -66,6 +66,7 @@ use workloads::locks::{On, Opens};
 
 use crate::foreign::ForeignLock;
 use crate::sight::ExpectedSight;
+use site::Wires;
 use tokio_time::OnTokio;
 
 /// The schedules of a lab that says nothing about them.
@@ -97,9 +98,10 @@ impl LabServers {
     /// Takes a lock: the function opens it, once for each acquire that may hold beside others.
     pub fn lock<L: Lock + 'static>(self, open: impl Fn(Site) -> L + Send + Sync + 'static) -> Lab {
         let opener = On::<Redis>::by(self.shape, move |link, settings| -> Box<dyn Lock> {
-            let site = Site::new(link.clone(), &settings);
+            let wires = Wires::default();
+            let site = Site::new(link.clone(), &settings, wires.clone());
             match self.tokio {
-                true => Box::new(OnTokio::open(link, settings.ttl, || open(site))),
+                true => Box::new(OnTokio::open(link, wires, settings.ttl, || open(site))),
                 false => Box::new(open(site)),
             }
         });

@@ -16,6 +16,8 @@ pub struct LabOutcome {
     pub schedules: u64,
     /// The number of these that could not tell.
     pub inconclusive: u64,
+    /// The anomalies that schedules showed in place of the one that was asked for.
+    pub others: Vec<String>,
     /// The schedule that breaks a promise, as small as it could be made.
     pub counterexample: Option<Counterexample>,
 }
@@ -39,11 +41,14 @@ pub struct Counterexample {
 
 impl fmt::Display for LabOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { lock, outcome, schedules, inconclusive, counterexample } = self;
+        let Self { lock, outcome, schedules, inconclusive, others, counterexample } = self;
         let run = counted(*schedules, "schedule", "schedules");
         let Some(found) = counterexample else {
             return match outcome {
                 Outcome::Held => write!(f, "{lock} held in {run}"),
+                _ if !others.is_empty() => {
+                    write!(f, "{lock}: after {run}, which showed {}", others.join(", "))
+                }
                 _ => write!(
                     f,
                     "{lock}: nothing can be said after {run}: {} could not have shown a breach; \

@@ -1,9 +1,13 @@
 //! The place where a lock is opened.
 
-use base::Link;
+use base::{Link, LocalFuture};
+use redis::aio::MultiplexedConnection;
+use std::cell::RefCell;
 use std::rc::Rc;
+use std::task::Context;
 use std::time::Duration;
-use stores::redis::{LinkConnection, Redis};
+use stores::redis::{LinkConnection, Multiplexed, Redis, multiplexed};
+use tokio::runtime::Handle;
 use workloads::locks::LockSettings;
 
 /// The surroundings of a lock on Redis, as one worker of a client sees them.
@@ -12,17 +16,44 @@ pub struct Site {
     link: Rc<dyn Link<Redis>>,
     key: String,
     ttl: Duration,
+    wires: Wires,
+}
+
+/// The wires of connections that are byte streams.
+#[derive(Clone, Default)]
+pub(super) struct Wires(Rc<RefCell<Vec<LocalFuture<'static, ()>>>>);
+
+impl Wires {
+    /// Carries what is there to be carried.
+    pub(super) fn poll(&self, cx: &mut Context<'_>) {
+        self.0.borrow_mut().retain_mut(|wire| wire.as_mut().poll(cx).is_pending());
+    }
 }
 
 impl Site {
-    pub(super) fn new(link: Rc<dyn Link<Redis>>, settings: &LockSettings) -> Self {
-        Self { link, key: settings.key.to_string(), ttl: settings.ttl }
+    pub(super) fn new(link: Rc<dyn Link<Redis>>, settings: &LockSettings, wires: Wires) -> Self {
+        Self { link, key: settings.key.to_string(), ttl: settings.ttl, wires }
     }
 
     /// Returns a connection to a server, by its number from 0. It is a
     /// `redis::aio::ConnectionLike`; clones share it.
     pub fn connection(&self, server: usize) -> LinkConnection {
         LinkConnection::new(self.link.clone(), server)
+    }
+
+    /// Returns a new `MultiplexedConnection` to a server, by its number from 0, for a lock that is
+    /// written against that type. A call whose reply is lost breaks it, as a reset breaks a
+    /// socket: take a new one then, as a program connects again.
+    ///
+    /// # Panics
+    /// Panics in a lab [without tokio](super::LabServers::without_tokio).
+    pub fn multiplexed(&self, server: usize) -> MultiplexedConnection {
+        let tokio = Handle::try_current();
+        let tokio = tokio.expect("a MultiplexedConnection needs a lab that is not `without_tokio`");
+        let Multiplexed { connection, driver, wire } = multiplexed(self.link.clone(), server);
+        tokio.spawn(driver);
+        self.wires.0.borrow_mut().push(wire);
+        connection
     }
 
     /// Returns the number of servers.

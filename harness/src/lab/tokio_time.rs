@@ -18,6 +18,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::yield_now;
 use tokio::time::advance;
 
+use super::site::Wires;
+
 /// The first wait for a timer: the grain of those of tokio.
 const GRAIN: Duration = Duration::from_millis(1);
 
@@ -34,6 +36,7 @@ pub struct OnTokio<L> {
 struct Clockwork {
     runtime: Runtime,
     link: Rc<dyn Link<Redis>>,
+    wires: Wires,
     ttl: Duration,
     /// The time of the machine's clock that the runtime has been shown.
     shown: Cell<Mono>,
@@ -44,7 +47,12 @@ impl<L> OnTokio<L> {
     ///
     /// # Panics
     /// Panics when the system has no memory for a runtime.
-    pub fn open(link: Rc<dyn Link<Redis>>, ttl: Duration, open: impl FnOnce() -> L) -> Self {
+    pub fn open(
+        link: Rc<dyn Link<Redis>>,
+        wires: Wires,
+        ttl: Duration,
+        open: impl FnOnce() -> L,
+    ) -> Self {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
         let runtime = runtime.expect("a runtime without any driver but time");
         let lock = {
@@ -52,7 +60,7 @@ impl<L> OnTokio<L> {
             open()
         };
         let shown = Cell::new(link.world().monotonic());
-        Self { lock, clockwork: Clockwork { runtime, link, ttl, shown } }
+        Self { lock, clockwork: Clockwork { runtime, link, wires, ttl, shown } }
     }
 }
 
@@ -93,11 +101,13 @@ impl Clockwork {
         self.runtime.block_on(async {
             let now = self.link.world().monotonic();
             advance(now.since(self.shown.replace(now))).await;
+            self.wires.poll(cx);
             if let Poll::Ready(done) = poll(cx) {
                 return Poll::Ready(done);
             }
-            // Its tasks go on, and may have something for it.
+            // Its tasks go on, and may have something for it, or for a server.
             yield_now().await;
+            self.wires.poll(cx);
             poll(cx)
         })
     }

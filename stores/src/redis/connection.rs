@@ -39,7 +39,7 @@ impl LinkConnection {
 ///
 /// # Panics
 /// Panics then.
-fn check_known(name: &str) {
+pub(super) fn check_known(name: &str) {
     let is_known = command_names().any(|known| known.eq_ignore_ascii_case(name));
     assert!(
         is_known,

@@ -24,6 +24,7 @@ mod settable_clock;
 mod shards;
 mod slot_routed;
 mod store;
+mod stream;
 
 pub use cluster_timing::ClusterTiming;
 pub use connection::LinkConnection;
@@ -39,6 +40,7 @@ pub use routed::Routed;
 pub use sentinel_timing::SentinelTiming;
 pub use shards::Shards;
 pub use slot_routed::SlotRouted;
+pub use stream::{Multiplexed, multiplexed};
 
 use crate::driver::RequestReply;
 use base::{Answer, Protocol};

@@ -20,6 +20,27 @@ pub fn error_text(error: &redis::ServerError) -> String {
     }
 }
 
+/// Appends a reply as it goes over the wire (RESP 2).
+pub fn encode(value: &Value, bytes: &mut Vec<u8>) {
+    match value {
+        Value::Nil => bytes.extend(b"$-1\r\n"),
+        Value::Okay => bytes.extend(b"+OK\r\n"),
+        Value::Int(number) => bytes.extend(format!(":{number}\r\n").bytes()),
+        Value::SimpleString(text) => bytes.extend(format!("+{text}\r\n").bytes()),
+        Value::ServerError(error) => bytes.extend(format!("-{}\r\n", error_text(error)).bytes()),
+        Value::BulkString(text) => {
+            bytes.extend(format!("${}\r\n", text.len()).bytes());
+            bytes.extend(text);
+            bytes.extend(b"\r\n");
+        }
+        Value::Array(values) => {
+            bytes.extend(format!("*{}\r\n", values.len()).bytes());
+            values.iter().for_each(|value| encode(value, bytes));
+        }
+        other => unreachable!("RESP 2 has no {other:?}"),
+    }
+}
+
 /// A status reply; "OK" has a value of its own.
 pub fn status(text: String) -> Value {
     if text == "OK" { Value::Okay } else { Value::SimpleString(text) }

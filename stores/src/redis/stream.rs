@@ -1,0 +1,108 @@
+//! A byte stream to a server over a link, for programs that speak to sockets.
+
+use super::connection::check_known;
+use super::{Redis, Refusal, reply};
+use base::{CallError, Link, LocalFuture, Protocol};
+use combine::stream::Decoder;
+use futures_util::stream::unfold;
+use futures_util::{FutureExt, Stream, StreamExt};
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, RedisConnectionInfo, cmd, parse_redis_value_async};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::LazyLock;
+use tokio::io::{AsyncWriteExt, DuplexStream, ReadHalf, duplex, split};
+
+/// The number of bytes that are on their way at once.
+const BUFFER: usize = 64 << 10;
+
+/// The number of commands that are under way at once.
+const PIPELINED: usize = 1_000;
+
+/// Settings of a connection that says nothing at its start.
+static SILENT: LazyLock<RedisConnectionInfo> =
+    LazyLock::new(|| RedisConnectionInfo::default().set_skip_set_lib_name());
+
+/// A connection of the `redis` crate over a link, and what has to be polled beside it.
+pub struct Multiplexed<D> {
+    /// The connection.
+    pub connection: MultiplexedConnection,
+    /// Reads and writes for the connection, as a task of its own.
+    pub driver: D,
+    /// Carries requests and replies over the link. Polled with a waker that the link may wake.
+    pub wire: LocalFuture<'static, ()>,
+}
+
+/// Connects to the server with this number, from 0. A call without a reply breaks the connection,
+/// as it would if a socket were reset.
+pub fn multiplexed(
+    link: Rc<dyn Link<Redis>>,
+    server: usize,
+) -> Multiplexed<impl Future<Output = ()> + Send + 'static> {
+    let (near, far) = duplex(BUFFER);
+    let connected = MultiplexedConnection::new(&SILENT, near).now_or_never();
+    let (connection, driver) =
+        connected.expect("it has nothing to wait for").expect("it says nothing at first");
+    Multiplexed { connection, driver, wire: Box::pin(carry(link, server, far)) }
+}
+
+/// Carries what is written to the server, and its replies back in their order.
+async fn carry(link: Rc<dyn Link<Redis>>, server: usize, stream: DuplexStream) {
+    let (requests, mut replies) = split(stream);
+    let calls = commands(requests).map(|command| {
+        let command = Rc::new(command);
+        check_known(&Redis::command(&command));
+        link.call(server, command)
+    });
+    let mut answers = pin!(calls.buffered(PIPELINED));
+    let mut bytes = Vec::new();
+    while let Some(answer) = answers.next().await {
+        match answer {
+            Ok(value) => reply::encode(&value, &mut bytes),
+            Err(CallError::Refused(Refusal(text))) => {
+                reply::encode(&reply::error(&text), &mut bytes)
+            }
+            Err(CallError::Unknown(_)) => return,
+        }
+        if replies.write_all(&bytes).await.is_err() {
+            return;
+        }
+        bytes.clear();
+    }
+}
+
+/// The commands that a client writes, until it hangs up.
+fn commands(requests: ReadHalf<DuplexStream>) -> impl Stream<Item = Cmd> {
+    unfold((Decoder::new(), requests), async |(mut decoder, mut requests)| {
+        let words = parse_redis_value_async(&mut decoder, &mut requests).await.ok()?;
+        let words: Vec<Vec<u8>> = redis::from_redis_value(words).ok()?;
+        let (name, args) = words.split_first()?;
+        let mut command = cmd(&String::from_utf8_lossy(name));
+        command.arg(args);
+        Some((command, (decoder, requests)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redis::Value;
+
+    #[test]
+    fn a_reply_is_read_as_it_was() {
+        let values = [
+            Value::Nil,
+            Value::Okay,
+            Value::Int(-7),
+            Value::SimpleString("PONG".into()),
+            reply::bulk(*b"a\r\nb"),
+            reply::error("WRONGTYPE Operation against a key"),
+            Value::Array(vec![Value::Int(1), Value::Array(vec![]), Value::Nil]),
+        ];
+        for value in values {
+            let mut bytes = Vec::new();
+            reply::encode(&value, &mut bytes);
+            assert_eq!(redis::parse_redis_value(&bytes).expect("a reply"), value);
+        }
+    }
+}
