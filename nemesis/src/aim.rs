@@ -66,6 +66,14 @@ pub fn answered(view: &View<'_>) -> Option<u32> {
     all_answered(view).first().copied()
 }
 
+/// The clients that ask for the lock while it is free, as far as is known: one of them gets it.
+pub fn asking_while_free(view: &View<'_>) -> Vec<u32> {
+    match free_since(view) {
+        Some(_) => clients(view, |state| matches!(state, ClientState::Acquiring { .. })),
+        None => Vec::new(),
+    }
+}
+
 /// All of these clients.
 pub fn all_answered(view: &View<'_>) -> Vec<u32> {
     free_since(view).map_or_else(Vec::new, |free_since| just_answered(view, free_since))

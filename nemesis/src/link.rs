@@ -136,6 +136,8 @@ enum LinkFaultKind {
 enum Aim {
     Holder,
     Asking,
+    /// Whoever gets the lock next, if a reply is to be lost: that of the grant.
+    Next,
     Anybody,
 }
 
@@ -150,7 +152,7 @@ const ALL: &[LinkFaultKind] = &[
 ];
 const DELAYS: &[LinkFaultKind] =
     &[LinkFaultKind::Slow, LinkFaultKind::Jitter, LinkFaultKind::Throttle];
-const AIMS: &[Aim] = &[Aim::Asking, Aim::Asking, Aim::Holder, Aim::Anybody];
+const AIMS: &[Aim] = &[Aim::Asking, Aim::Next, Aim::Holder, Aim::Anybody];
 
 struct DisturbedLinks {
     kinds: Deck<LinkFaultKind>,
@@ -168,14 +170,14 @@ impl DisturbedLinks {
         Self { kinds, aims, next: None, reset: None, to_vault: false }
     }
 
-    fn fault(&self, client: u32, link_fault: LinkFault, view: &View<'_>) -> Fault {
-        let links = match self.to_vault {
-            true => vec![(Node::Client(client), Node::Vault)],
-            false => {
-                (0..view.server_count()).map(|n| (Node::Client(client), Node::Server(n))).collect()
-            }
+    fn fault(&self, clients: &[u32], link_fault: LinkFault, view: &View<'_>) -> Fault {
+        let ends = match self.to_vault {
+            true => vec![Node::Vault],
+            false => (0..view.server_count()).map(Node::Server).collect(),
         };
-        Fault::over(links, Action::Link(link_fault))
+        let links =
+            clients.iter().flat_map(|client| ends.iter().map(|end| (Node::Client(*client), *end)));
+        Fault::over(links.collect(), Action::Link(link_fault))
     }
 }
 
@@ -217,7 +219,7 @@ impl Nemesis for DisturbedLinks {
     fn next(&mut self, view: &View<'_>, rng: &mut Rng) -> Next {
         if let Some(client) = self.reset.take() {
             let (link_fault, lasts) = draw(LinkFaultKind::Reset, view, rng);
-            return Next::Also { fault: self.fault(client, link_fault, view), lasts };
+            return Next::Also { fault: self.fault(&[client], link_fault, view), lasts };
         }
         if view.active > 0 {
             return Next::Watch;
@@ -226,18 +228,19 @@ impl Nemesis for DisturbedLinks {
             self.next = Some((self.kinds.draw(rng), self.aims.draw(rng)));
             return Next::At(aim::gap(view, rng));
         };
-        let client = match aim {
-            Aim::Holder => aim::holder(view, rng),
-            Aim::Asking => aim::asking(view, rng),
-            Aim::Anybody => aim::anybody(view, rng),
+        let clients = match aim {
+            Aim::Next if matches!(what, LinkFaultKind::LoseReply) => aim::asking_while_free(view),
+            Aim::Holder => aim::holder(view, rng).into_iter().collect(),
+            Aim::Asking | Aim::Next => aim::asking(view, rng).into_iter().collect(),
+            Aim::Anybody => aim::anybody(view, rng).into_iter().collect(),
         };
-        let Some(client) = client else { return Next::Watch };
+        let Some(client) = clients.first() else { return Next::Watch };
         self.next = None;
         if matches!(what, LinkFaultKind::Refuse) {
-            self.reset = Some(client);
+            self.reset = Some(*client);
         }
         let (link_fault, lasts) = draw(what, view, rng);
-        Next::Inject { fault: self.fault(client, link_fault, view), lasts }
+        Next::Inject { fault: self.fault(&clients, link_fault, view), lasts }
     }
 }
 

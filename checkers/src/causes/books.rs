@@ -94,6 +94,22 @@ impl Books {
         thing != other && self.objects[thing] == self.objects[other]
     }
 
+    /// Returns true if a thing has had several owners, one at a time: nobody wrote it while it was
+    /// another's.
+    pub(super) fn is_a_lock(&self, thing: usize) -> bool {
+        let mut owners = HashSet::<u32, FxBuildHasher>::default();
+        let mut owner = None;
+        for changed in &self.lives[thing] {
+            owner = match changed.change {
+                Change::Written(by) if owner.is_some_and(|it| it != by) => return false,
+                Change::Written(by) => Some(by),
+                _ => None,
+            };
+            owners.extend(owner);
+        }
+        owners.len() > 1
+    }
+
     /// Returns the changes to a thing after one of its writes.
     pub(super) fn after(&self, write: Written) -> &[Changed] {
         &self.lives[write.thing][write.place + 1..]

@@ -29,8 +29,8 @@ mod tests;
 
 use crate::evidence::Evidence;
 use crate::words::decided;
-use base::{Anomaly, Cause, Causes, Change};
-use books::ClaimStep;
+use base::{Anomaly, Cause, Causes, Change, Shape};
+use books::{ClaimStep, Written};
 use histories::holds::Claim;
 use loss::{LeftInStore, Lost};
 use span::Trouble;
@@ -271,6 +271,21 @@ pub(crate) fn of_token(case: &Case<'_>, before: &Claim, later: &Claim) -> Causes
     let mut before = ledger.entries().iter().take_while(|entry| entry.time_ns <= at_ns);
     let wiped = before.any(|entry| entry.change == Change::Wiped);
     if wiped { Cause::ServerForgets.into() } else { Cause::Recipe.into() }
+}
+
+/// Returns true if a lock stands in the name of a client that was told "no" at this event. A place
+/// in a queue is no lock yet.
+pub(crate) fn left_standing(case: &Case<'_>, claim: &Claim, at: u64) -> bool {
+    let info = &case.run.info;
+    let tells = info.lock.shape == Shape::One && !info.lock.promises.fifo;
+    let Some(books) = case.ownership().filter(|_| tells) else { return false };
+    // The end of a session is known to the client and to its servers at about the same time.
+    let since = case.time(at).saturating_add(info.slowest_message_ns);
+    let stands = |write: &Written| {
+        let gone = books.after(*write).first();
+        gone.is_none_or(|change| change.at_ns > since) && books.is_a_lock(write.thing)
+    };
+    books.taken(case, claim).iter().any(stands)
 }
 
 /// The cause for which the store counts a client as the holder that was told that it is not.

@@ -452,6 +452,19 @@ fn a_client_is_told_no_and_holds_the_lock() {
     assert!(verdict.anomalies.is_empty(), "{verdict:?}");
 }
 
+#[test]
+fn the_ledger_shows_that_a_client_was_told_no_and_holds_the_lock() {
+    let told = |store: &str| {
+        let verdict = check(&format!("p0    | a---!\np1    |         A==R\nstore | {store}"));
+        verdict.shows("phantom holder")
+    };
+    assert!(told("  0     x 1  b"));
+    assert!(!told("  0a      1  b"), "it took it back");
+    assert!(!told("  0x      1  b"), "its time was over");
+    assert!(!told("  0       1  b"), "others write it while it stands");
+    assert!(!told("  0     x"), "nobody else had it");
+}
+
 /// Returns the time from a holder's death to the next grant of the lock, in tenths of a second.
 fn after_death(text: &str) -> Option<u64> {
     let measures = check(text).measures;

@@ -48,7 +48,8 @@ fn overtaken(case: &Case<'_>, bypass: &Bypass) -> Slept {
 /// Returns the event at which a claim was told "no" while the lock stood in its client's name.
 pub(super) fn is_phantom(case: &Case<'_>, claim: &Claim) -> Option<u64> {
     let AcquireAnswer::Failed(at) = claim.answer else { return None };
-    (case.facts(at).and_then(|facts| facts.held) == Some(true)).then_some(at)
+    let said = case.facts(at).and_then(|facts| facts.held);
+    said.unwrap_or_else(|| causes::left_standing(case, claim, at)).then_some(at)
 }
 
 /// Acquires that were told "no" while the lock stood in their client's name.
