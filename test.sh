@@ -47,6 +47,9 @@ need "$(find /usr/lib/python3.*/ensurepip/__init__.py 2>/dev/null | head -n 1)" 
 need /usr/share/java/curator-recipes.jar libcurator-recipes-java
 need /usr/share/java/zookeeper.jar libzookeeper-java
 need /usr/share/java/slf4j-simple.jar libslf4j-java
+# And for Go, from its sources in Debian's packages.
+need go golang-go
+need /usr/share/gocode/src/go.etcd.io/etcd/clientv3/concurrency/mutex.go golang-etcd-server-dev
 if [ ${#missing[@]} -gt 0 ]; then
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
         echo "missing: ${missing[*]}; install them, or run this as root on Debian" >&2
@@ -62,6 +65,9 @@ export HOME=${HOME:-$(getent passwd "$(id -u)" | cut -d : -f 6)}
 python=${XDG_CACHE_HOME:-$HOME/.cache}/picklock-adapters/python
 [ -x "$python/bin/pip" ] || /usr/bin/python3 -m venv --system-site-packages "$python"
 "$python/bin/pip" install -q --disable-pip-version-check -r adapters/python/requirements.txt
+
+# Compiled meanwhile, if it is not yet; whoever needs it waits for it.
+sh adapters/go/run.sh etcd_mutex </dev/null &
 
 if ! docker info >/dev/null 2>&1; then
     # A fresh installation starts the daemon where there is an init system; elsewhere it is ours.

@@ -14,6 +14,7 @@ const LIBRARIES: &[(&str, Option<&str>)] = &[
     ("redis-cli", Some("adapters/bash/set_nx_px.toml")),
     ("curator", Some("adapters/java/curator_mutex.toml")),
     ("zookeeper-recipes-lock", Some("adapters/java/zookeeper_write_lock.toml")),
+    ("etcd-concurrency", Some("adapters/go/etcd_mutex.toml")),
     ("redisson", None),
     ("redsync", None),
     ("shedlock", None),
