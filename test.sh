@@ -50,6 +50,9 @@ need /usr/share/java/slf4j-simple.jar libslf4j-java
 # And for Go, from its sources in Debian's packages.
 need go golang-go
 need /usr/share/gocode/src/go.etcd.io/etcd/clientv3/concurrency/mutex.go golang-etcd-server-dev
+# And for Node.js.
+need node nodejs
+need /usr/share/nodejs/redis/package.json node-redis
 if [ ${#missing[@]} -gt 0 ]; then
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
         echo "missing: ${missing[*]}; install them, or run this as root on Debian" >&2

@@ -15,6 +15,7 @@ const LIBRARIES: &[(&str, Option<&str>)] = &[
     ("curator", Some("adapters/java/curator_mutex.toml")),
     ("zookeeper-recipes-lock", Some("adapters/java/zookeeper_write_lock.toml")),
     ("etcd-concurrency", Some("adapters/go/etcd_mutex.toml")),
+    ("node-redis", Some("adapters/node/node_redis.toml")),
     ("redisson", None),
     ("redsync", None),
     ("shedlock", None),

@@ -1,0 +1,89 @@
+// A lock client of picklock in JavaScript: one file, without dependencies. A lock that deletes whatever stands there:
+//
+//     import { createClient } from "redis";
+//     import { serve } from "./picklock.mjs";
+//
+//     const redis = createClient({ url: process.env.REDIS_URL });
+//     await redis.connect();
+//     serve((run) => ({
+//         async acquire(key, timeout) {
+//             for (const until = performance.now() + timeout; performance.now() < until; ) {
+//                 if (await redis.set(key, "mine", { NX: true, PX: run.ttl })) return key;
+//             }
+//         },
+//         release: (key) => redis.del(key),
+//     }));
+//
+// One object serves a client process, all its workers at once. Times are in milliseconds. `acquire` resolves to the
+// grant, which may be anything but null or undefined: those are "not granted". A grant with a property `fencingToken`,
+// a whole number, is fenced. A lock that readers share takes a third argument, `shared`; one whose writers become
+// readers has `convert(grant, shared)`, which resolves to the new grant. An error of one of the classes that are given
+// to `serve` says that nothing has happened; after any other nobody knows.
+import { createInterface } from "node:readline";
+
+const write = process.stdout.write.bind(process.stdout);
+const say = (answer) => write(JSON.stringify(answer) + "\n");
+process.stdout.write = process.stderr.write.bind(process.stderr); // Whatever a library prints goes to the log.
+
+/** Serves the harness until it says `exit` or hangs up. `make(run)` makes the lock, or a promise of it. */
+export function serve(make, ...definite) {
+    const quit = (error) => {
+        if (error) console.error(error);
+        process.exit(error ? 1 : 0); // Connections of the lock need not end.
+    };
+    listen(make, definite).then(quit, quit);
+}
+
+async function listen(make, definite) {
+    const grants = new Map();
+    const workers = new Set();
+    let lock;
+    for await (const line of createInterface({ input: process.stdin })) {
+        const request = JSON.parse(line);
+        const { id, op, worker = 0 } = request;
+        if (op === "exit") return;
+        if (op === "init") {
+            lock = await make(runOf(request, workers));
+            process.on("uncaughtException", (error) => console.error(error)); // Such as of a connection that broke.
+            say({ id, type: "ok" });
+            continue;
+        }
+        workers.add(worker);
+        carryOut(lock, grants, request).then(
+            (answer) => say({ id, worker, ...answer }),
+            (error) => {
+                const type = definite.some((it) => error instanceof it) ? "fail" : "info";
+                say({ id, worker, type, error: String(error) });
+            },
+        );
+    }
+}
+
+/** What the harness says of a run: `ttl` in milliseconds, `servers` as host:port, and all else in `init`. */
+function runOf(init, workers) {
+    return {
+        init,
+        ttl: init.ttl_ns / 1e6,
+        servers: init.servers,
+        /** Tells the harness that the workers may have lost what they hold. */
+        lost: (error) => workers.forEach((worker) => say({ type: "lost", worker, error: String(error) })),
+    };
+}
+
+async function carryOut(lock, grants, { op, worker = 0, hold = 0, key, mode, acquire_timeout_ns }) {
+    const name = `${worker}/${hold}`;
+    const held = grants.get(name);
+    if (op === "touch") return { type: "ok" };
+    if (op === "release") {
+        grants.delete(name);
+        await lock.release(held);
+        return { type: "ok" };
+    }
+    const shared = mode === "shared";
+    const grant = await (op === "convert"
+        ? lock.convert(held, shared)
+        : lock.acquire(key, acquire_timeout_ns / 1e6, shared));
+    if (grant == null) return { type: "fail", error: "not granted" };
+    grants.set(name, grant);
+    return { type: "ok", token: grant.fencingToken };
+}
