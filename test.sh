@@ -50,9 +50,11 @@ need /usr/share/java/slf4j-simple.jar libslf4j-java
 # And for Go, from its sources in Debian's packages.
 need go golang-go
 need /usr/share/gocode/src/go.etcd.io/etcd/clientv3/concurrency/mutex.go golang-etcd-server-dev
-# And for Node.js.
+# And for Node.js and Ruby.
 need node nodejs
 need /usr/share/nodejs/redis/package.json node-redis
+need ruby ruby
+need "$(find /usr/share/rubygems-integration/all/gems/redis-*/lib/redis.rb 2>/dev/null | head -n 1)" ruby-redis
 if [ ${#missing[@]} -gt 0 ]; then
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
         echo "missing: ${missing[*]}; install them, or run this as root on Debian" >&2

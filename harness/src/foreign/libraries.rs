@@ -16,6 +16,7 @@ const LIBRARIES: &[(&str, Option<&str>)] = &[
     ("zookeeper-recipes-lock", Some("adapters/java/zookeeper_write_lock.toml")),
     ("etcd-concurrency", Some("adapters/go/etcd_mutex.toml")),
     ("node-redis", Some("adapters/node/node_redis.toml")),
+    ("redis-rb", Some("adapters/ruby/redis_rb.toml")),
     ("redisson", None),
     ("redsync", None),
     ("shedlock", None),
