@@ -50,11 +50,14 @@ need /usr/share/java/slf4j-simple.jar libslf4j-java
 # And for Go, from its sources in Debian's packages.
 need go golang-go
 need /usr/share/gocode/src/go.etcd.io/etcd/clientv3/concurrency/mutex.go golang-etcd-server-dev
-# And for Node.js and Ruby.
+# And for Node.js, Ruby and PHP.
 need node nodejs
 need /usr/share/nodejs/redis/package.json node-redis
 need ruby ruby
 need "$(find /usr/share/rubygems-integration/all/gems/redis-*/lib/redis.rb 2>/dev/null | head -n 1)" ruby-redis
+need php php-cli
+need /usr/share/php/Symfony/Component/Lock/autoload.php php-symfony-lock
+need "$(find /usr/lib/php/*/redis.so 2>/dev/null | head -n 1)" php-redis
 if [ ${#missing[@]} -gt 0 ]; then
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
         echo "missing: ${missing[*]}; install them, or run this as root on Debian" >&2

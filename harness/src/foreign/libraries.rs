@@ -17,6 +17,7 @@ const LIBRARIES: &[(&str, Option<&str>)] = &[
     ("etcd-concurrency", Some("adapters/go/etcd_mutex.toml")),
     ("node-redis", Some("adapters/node/node_redis.toml")),
     ("redis-rb", Some("adapters/ruby/redis_rb.toml")),
+    ("symfony-lock", Some("adapters/php/symfony_lock.toml")),
     ("redisson", None),
     ("redsync", None),
     ("shedlock", None),
