@@ -22,6 +22,20 @@ To test your own, see [own-lock.md](own-lock.md).
 | --- | --- | --- | --- | --- |
 ";
 
+const TAIL: &str = "
+## Not run here
+
+These adapters were written from the documentation of their libraries, which no package of Debian has, and have never
+been run by picklock. Each says so in its first lines.
+
+| library | adapter |
+| --- | --- |
+| node-redlock 5 | [not-run/node_redlock.mjs](../adapters/not-run/node_redlock.mjs) |
+| Redisson, `RLock` | [not-run/RedissonLock.java](../adapters/not-run/RedissonLock.java) |
+| redsync 4 | [not-run/redsync_mutex.go](../adapters/not-run/redsync_mutex.go) |
+| ShedLock, with Jedis 4 | [not-run/ShedLock.java](../adapters/not-run/ShedLock.java) |
+";
+
 /// Returns the page.
 ///
 /// # Panics
@@ -40,7 +54,7 @@ pub fn make(root: &Path) -> String {
         writeln!(page, "| {} | {link} | `{nemesis}` | {seen} | {advice} |", lock.summary)
             .expect("a text");
     }
-    page
+    page + TAIL
 }
 
 /// The advice against what an entry shows.
