@@ -28,7 +28,7 @@ process.stdout.write = process.stderr.write.bind(process.stderr); // Whatever a 
 /** Serves the harness until it says `exit` or hangs up. `make(run)` makes the lock, or a promise of it. */
 export function serve(make, ...definite) {
     const quit = (error) => {
-        if (error) console.error(error);
+        if (error) console.error(error, `\n${error}`); // Its message comes last: the harness shows the last words.
         process.exit(error ? 1 : 0); // Connections of the lock need not end.
     };
     listen(make, definite).then(quit, quit);
@@ -59,7 +59,7 @@ async function listen(make, definite) {
     }
 }
 
-/** What the harness says of a run: `ttl` in milliseconds, `servers` as host:port, and all else in `init`. */
+/** A run, as the harness tells of it: `ttl` in milliseconds, `servers` as host:port, and all else in `init`. */
 function runOf(init, workers) {
     return {
         init,

@@ -30,9 +30,17 @@
  * `convert($grant, $shared)`, which returns the new grant. An exception of one of the classes that are given to `serve`
  * says that nothing has happened; after any other nobody knows.
  */
+
+// Warnings, and whatever a library prints, go to the log: from here on, so require this file first.
+ini_set('display_errors', 'stderr');
+ob_start(function (string $text): string {
+    fwrite(STDERR, $text);
+    return '';
+}, 1);
+
 final class Picklock
 {
-    /** What the harness says of a run: `ttl` in seconds, `servers` as host:port, and all else in `init`. */
+    /** A run, as the harness tells of it: `ttl` in seconds, `servers` as host:port, and all else in `init`. */
     private function __construct(
         public readonly array $init,
         public readonly float $ttl,
@@ -59,8 +67,6 @@ final class Picklock
     /** Serves the harness until it says `exit` or hangs up. `make($run)` makes the lock. */
     public static function serve(callable $make, string ...$definite): void
     {
-        ini_set('display_errors', 'stderr'); // Warnings, and whatever a library prints, go to the log.
-        ob_start(fn (string $text) => fwrite(STDERR, $text) ? '' : '', 1);
         $lock = null;
         $grants = [];
         while (($line = fgets(STDIN)) !== false) {
@@ -70,7 +76,13 @@ final class Picklock
             }
             $answer = ['id' => $request['id'], 'type' => 'ok'];
             if ($request['op'] === 'init') {
-                $lock = $make(new self($request, $request['ttl_ns'] / 1e9, $request['servers']));
+                try {
+                    $lock = $make(new self($request, $request['ttl_ns'] / 1e9, $request['servers']));
+                } catch (Throwable $error) {
+                    // Its message comes last: the harness shows the last words.
+                    fwrite(STDERR, "$error\n" . $error->getMessage() . "\n");
+                    exit(1);
+                }
             } else {
                 try {
                     $answer = self::answer($lock, $grants, $request) + $answer;

@@ -1,7 +1,7 @@
 <?php
 /** Symfony's Lock with its RedisStore (tried with 5.4.53 on phpredis 5.3.7). */
-require 'Symfony/Component/Lock/autoload.php'; // Debian's. Composer's: vendor/autoload.php
 require __DIR__ . '/picklock.php';
+require 'Symfony/Component/Lock/autoload.php'; // Debian's. Composer's: vendor/autoload.php
 
 use Symfony\Component\Lock\Exception\LockConflictedException;
 use Symfony\Component\Lock\Exception\LockExpiredException;

@@ -27,7 +27,7 @@
 require "json"
 
 module Picklock
-  # What the harness says of a run: `ttl` in seconds, `servers` as host:port, and all else in `init`.
+  # A run, as the harness tells of it: `ttl` in seconds, `servers` as host:port, and all else in `init`.
   class Run
     attr_reader :init, :ttl, :servers
 
@@ -72,7 +72,10 @@ module Picklock
         requests << request
       end
     end
-    exit! # Threads of the lock need not end.
+    exit!(true) # Threads of the lock need not end.
+  rescue StandardError => e # Its message comes last: the harness shows the last words.
+    $stderr.write(e.full_message(highlight: false, order: :bottom), "\n")
+    exit!(false)
   end
 
   def self.work(lock, requests, say, definite)
@@ -82,9 +85,9 @@ module Picklock
       begin
         answer = answer(lock, grants, request)
       rescue *definite => e
-        answer = { type: "fail", error: e.inspect }
+        answer = { type: "fail", error: text(e) }
       rescue StandardError => e # Nobody knows what has happened.
-        answer = { type: "info", error: e.inspect }
+        answer = { type: "info", error: text(e) }
       end
       say.call(id: request["id"], worker: request.fetch("worker", 0), **answer)
     end
@@ -107,5 +110,10 @@ module Picklock
     grants[hold] = grant
     grant.respond_to?(:fencing_token) ? { type: "ok", token: grant.fencing_token } : { type: "ok" }
   end
-  private_class_method :work, :answer
+
+  # An exception as valid UTF-8: messages may hold whatever a server has said.
+  def self.text(error)
+    error.inspect.dup.force_encoding(Encoding::UTF_8).scrub
+  end
+  private_class_method :work, :answer, :text
 end
