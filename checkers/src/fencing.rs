@@ -2,8 +2,9 @@
 //!
 //! **Decides** for a lock that promises `fenced`: if the `ok` of one grant comes before the
 //! `invoke` of another's acquire, on the same key, the first one's token is smaller. Anomalies are
-//! `token went back` (it is not) and `grant without token`. One pass over the grants in the order
-//! of their `invoke`, against the highest token of those that were answered before: O(n).
+//! `token went back` (it is not), `token given twice` (to two that asked side by side, and exclude
+//! each other) and `grant without token`. One pass over the grants in the order of their `invoke`,
+//! against the highest token of those that were answered before: O(n log n).
 //!
 //! **Limits.** Grants that were asked for side by side may have their tokens in any order. Whether
 //! the vault makes use of them is for `vault` to say. Without two grants one after the other it is
@@ -16,6 +17,8 @@ use crate::causes::{self, by_recipe};
 use crate::words::{count, decided};
 use crate::{Case, Checker};
 use base::{Anomaly, Causes, Outcome, Verdict};
+use histories::holds::Claim;
+use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
@@ -57,12 +60,21 @@ fn of_token(case: &Case<'_>, [before, later]: [u64; 2]) -> Causes {
         .map_or(Causes::UNKNOWN, |(before, later)| causes::of_token(case, before, later))
 }
 
+/// Returns true if a claim asked before another was granted the lock that excludes it.
+fn beside(earlier: &Claim, claim: &Claim) -> bool {
+    earlier.process != claim.process
+        && earlier.mode.excludes(claim.mode)
+        && earlier.granted().is_some_and(|ok| ok > claim.invoke)
+}
+
 /// The findings: each anomaly's first events, and how many there are.
 #[derive(Debug, Default)]
 struct FencingFindings {
     pairs: u64,
     back: u64,
     first_back: Option<[u64; 2]>,
+    twice: u64,
+    first_twice: Option<[u64; 2]>,
     bare: u64,
     first_bare: Option<u64>,
 }
@@ -74,6 +86,7 @@ impl FencingFindings {
             case.granted(key).filter_map(|(_, claim)| Some((claim.asking().end, claim.token?)));
         let mut before = answered.peekable();
         let mut highest: Option<(u64, u64)> = None;
+        let mut given: BTreeMap<u64, &Claim> = BTreeMap::new();
         for (_, claim) in case.asked(key).filter(|(_, claim)| claim.granted().is_some()) {
             if claim.token.is_none() {
                 self.bare += 1;
@@ -84,10 +97,13 @@ impl FencingFindings {
                     highest = Some((ok, token));
                 }
             }
-            let (Some(token), Some(ok), Some((at, high))) = (claim.token, claim.granted(), highest)
-            else {
-                continue;
-            };
+            let (Some(token), Some(ok)) = (claim.token, claim.granted()) else { continue };
+            if let Some(other) = given.insert(token, claim).filter(|it| beside(it, claim)) {
+                self.twice += 1;
+                let earlier = other.asking().end;
+                self.first_twice.get_or_insert([earlier.min(ok), earlier.max(ok)]);
+            }
+            let Some((at, high)) = highest else { continue };
             self.pairs += 1;
             if high >= token {
                 self.back += 1;
@@ -102,15 +118,21 @@ impl FencingFindings {
             cause: of_token(case, at),
             ..decided("token went back", self.back, at, reason)
         });
+        let reason = "two that exclude each other must have two tokens";
+        let twice = self.first_twice.map(|at| Anomaly {
+            cause: of_token(case, at),
+            ..decided("token given twice", self.twice, at, reason)
+        });
         let reason = "the lock promises a token with each grant";
         let bare =
             self.first_bare.map(|at| by_recipe("grant without token", self.bare, [at], reason));
-        let anomalies: Vec<_> = back.into_iter().chain(bare).collect();
+        let anomalies: Vec<_> = [back, twice, bare].into_iter().flatten().collect();
         let ordered = count(self.pairs, "grant") + " that came after another";
         if !anomalies.is_empty() {
             let summary = format!(
-                "{ordered}, {} of them with a token that had not grown, {} without one",
-                self.back, self.bare
+                "{ordered}, {} of them with a token that had not grown, {} with that of another, {} \
+                 without one",
+                self.back, self.twice, self.bare
             );
             return Verdict { anomalies, ..Verdict::new(name, Outcome::Violated, summary) };
         }

@@ -190,7 +190,8 @@ impl Books {
                 let Changed { at_ns, change } = *changed;
                 match (change, owner) {
                     (Change::Written(by), _) => {
-                        if owner.is_none() || has_won(by, at_ns) {
+                        // Its owner's later writes count: it may have left what others hold, too.
+                        if owner.is_none_or(|(it, _)| it == by) || has_won(by, at_ns) {
                             owner = Some((by, Written { at_ns, thing, place }));
                         }
                         continue;

@@ -317,6 +317,21 @@ fn what_a_release_leaves_for_those_who_wait_is_no_lock() {
 }
 
 #[test]
+fn the_last_of_several_readers_may_remove_what_they_all_wrote() {
+    // The release of process 1, whose grant was the last, leaves the member of process 0.
+    let text = "
+        p0       | s-S==============r-R
+        p1       |     s-S======r-R
+        store    |  0    1       1   a";
+    assert_eq!(causes_in(&picture(text), "foreign release"), []);
+    let stolen = text.replace(
+        "r-R\n        store    |  0    1       1   a",
+        "====r\n        store    |  0    1           a",
+    );
+    assert_eq!(causes_in(&picture(&stolen), "foreign release").len(), 1);
+}
+
+#[test]
 fn a_lock_that_runs_out_in_the_middle_of_its_release() {
     let text = "
         p0       | a-A========r---D

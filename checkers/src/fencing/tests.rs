@@ -63,6 +63,28 @@ fn a_grant_has_no_token() {
 }
 
 #[test]
+fn two_who_asked_side_by_side_have_the_same_token() {
+    FENCED.rejects(
+        "
+        p0 | a-----A2=R
+        p1 | a-A2====R
+        p2 |            A4=R",
+        "token given twice",
+        1,
+    );
+}
+
+#[test]
+fn readers_may_share_a_token() {
+    FENCED.accepts(
+        "
+        p0 | s-----S2=R
+        p1 | s-S2====R
+        p2 |            A4=R",
+    );
+}
+
+#[test]
 fn tokens_grow_with_gaps() {
     FENCED.accepts(
         "

@@ -24,7 +24,7 @@ pub const SPEC: LockSpec = LockSpec {
         breaks(&[Cause::HolderPaused], &["double hold"], why::PAUSED),
         breaks(&[Cause::ClientClock], &["double hold"], why::STOOD_STILL),
         breaks(&[Cause::LongHold], &["double hold"], why::LONG_HOLD),
-        breaks(&[Cause::ServerForgets], &["token went back"], COUNTER),
+        breaks(&[Cause::ServerForgets], &["token went back", "token given twice"], COUNTER),
         breaks(&[Cause::ServerClock], &["double hold"], why::SERVER_CLOCK),
     ]],
     longest_hold: BELOW_TTL,
