@@ -279,11 +279,14 @@ pub(crate) fn left_standing(case: &Case<'_>, claim: &Claim, at: u64) -> bool {
     let info = &case.run.info;
     let tells = info.lock.shape == Shape::One && !info.lock.promises.fifo;
     let Some(books) = case.ownership().filter(|_| tells) else { return false };
-    // The end of a session is known to the client and to its servers at about the same time.
-    let since = case.time(at).saturating_add(info.slowest_message_ns);
+    let told_ns = case.time(at);
+    // A client that gives up its session knows that the servers do so a little later.
+    let outlasts = |gone: &books::Changed| match gone.change {
+        Change::SessionEnded(_) => gone.at_ns > told_ns.saturating_add(info.recovery_ns()),
+        _ => gone.at_ns > told_ns,
+    };
     let stands = |write: &Written| {
-        let gone = books.after(*write).first();
-        gone.is_none_or(|change| change.at_ns > since) && books.is_a_lock(write.thing)
+        books.after(*write).first().is_none_or(outlasts) && books.is_a_lock(write.thing)
     };
     books.taken(case, claim).iter().any(stands)
 }

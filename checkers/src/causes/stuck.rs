@@ -170,9 +170,11 @@ fn left_behind(
         let taken = books.taken(case, claim);
         let waits_here = taken.iter().max_by_key(|taken| taken.at_ns) == Some(&write);
         let waits = case.run.info.lock.promises.fifo && waits_here;
-        let unknown = match taken.len() > 1 && is_of_another(case, books, claim) {
-            true => Cause::LateRequest,
-            false => Cause::ReplyLost,
+        let unknown = match taken.len() {
+            // It may be a place in a queue of which its author has not told.
+            1 => reply_lost(case, claim),
+            _ if is_of_another(case, books, claim) => Cause::LateRequest,
+            _ => Cause::ReplyLost,
         };
         return (!waits).then_some(unknown);
     }
