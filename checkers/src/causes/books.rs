@@ -50,9 +50,9 @@ impl Books {
         let mut books = Self::default();
         // On several servers a thing of one name is one thing each.
         let mut things: HashMap<(u32, u32), usize, FxBuildHasher> = HashMap::default();
-        let folders = folders(ledger);
+        let no_locks = no_locks(evidence, ledger);
         for entry in ledger.entries() {
-            if folders.contains(ledger.name(entry.object)) {
+            if no_locks.contains(&entry.object) {
                 continue;
             }
             let fresh = books.lives.len();
@@ -249,11 +249,19 @@ impl Books {
     }
 }
 
-/// The things that have others in them. They lock nothing, and whoever comes first makes them for
-/// all.
-fn folders(ledger: &Ledger) -> HashSet<&str, FxBuildHasher> {
-    let names = ledger.entries().iter().map(|entry| ledger.name(entry.object));
-    names.filter_map(|name| name.rsplit_once('/')).map(|(folder, _)| folder).collect()
+/// The things that lock nothing: those that have others in them, which whoever comes first makes for
+/// all; and what a library keeps beside its locks, whose names have that of a key in them.
+fn no_locks(evidence: &Evidence<'_>, ledger: &Ledger) -> HashSet<u32, FxBuildHasher> {
+    let objects = ledger.entries().iter().map(|entry| (entry.object, ledger.name(entry.object)));
+    let objects: HashMap<u32, &str, FxBuildHasher> = objects.collect();
+    let folders: HashSet<&str, FxBuildHasher> =
+        objects.values().filter_map(|name| Some(name.rsplit_once('/')?.0)).collect();
+    let keys = &evidence.claims.keys;
+    let has_key = |name: &str| keys.iter().any(|key| name.contains(&**key));
+    let any_has = objects.values().any(|name| has_key(name));
+    let locks_nothing =
+        |name: &str| folders.contains(name) || any_has && !name.is_empty() && !has_key(name);
+    objects.into_iter().filter(|(_, name)| locks_nothing(name)).map(|(object, _)| object).collect()
 }
 
 /// The step of its claim at which a process is.

@@ -317,6 +317,18 @@ fn what_a_release_leaves_for_those_who_wait_is_no_lock() {
 }
 
 #[test]
+fn what_a_library_keeps_beside_its_locks_is_no_lock() {
+    // Process 0 writes it beside the key that is wiped.
+    let text = "
+        p0       | a-A==========R
+        p1       |       a-A==R
+        wipe s0  |     []
+        store k0 |  0  l   1
+        store z  |  0x     1";
+    shows(text, "double hold", Cause::ServerForgets);
+}
+
+#[test]
 fn the_last_of_several_readers_may_remove_what_they_all_wrote() {
     // The release of process 1, whose grant was the last, leaves the member of process 0.
     let text = "
