@@ -71,6 +71,7 @@ impl Checker for Coverage {
         // Beside this, it does not matter what else is missing.
         if let Some(interference) = case.interference() {
             facts.missed = vec![told(interference)];
+            facts.advice.clear();
         }
         facts.verdict(self.name())
     }
