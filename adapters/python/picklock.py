@@ -18,7 +18,9 @@
 One object serves a client process; its workers call it from a thread each. `acquire` returns the grant, which may be
 anything but None: that is "not granted". A grant with an attribute `fencing_token`, a whole number, is fenced. A lock
 that readers share takes a third argument, `shared`; one whose writers become readers has `convert(grant, shared)`, which
-returns the new grant. An exception of `definite` says that nothing has happened; after any other nobody knows.
+returns the new grant; one that can be given more time has `extend(grant)`, which returns the grant, or None if it is
+over; `held(grant)` says whether the lock still claims it. An exception of `definite` says that nothing has happened;
+after any other nobody knows.
 """
 
 import inspect
@@ -89,9 +91,13 @@ def _answer(lock, grants, request):
     if operation == "release":
         lock.release(grants.pop(hold))
         return {"type": "ok"}
-    shared = request["mode"] == "shared"
+    if operation == "held":
+        return {"type": "ok"} if lock.held(grants[hold]) else {"type": "fail", "error": "not held"}
+    shared = request.get("mode") == "shared"
     if operation == "convert":
         grant = lock.convert(grants[hold], shared)
+    elif operation == "extend":
+        grant = lock.extend(grants[hold])
     else:
         arguments = [request["key"], request["acquire_timeout_ns"] / 1e9, shared]
         grant = lock.acquire(*arguments[: len(inspect.signature(lock.acquire).parameters)])

@@ -58,6 +58,20 @@ pub enum Command {
         /// The mode in which it is to be held.
         mode: Mode,
     },
+    /// Ask for more time for a grant: its time to live begins anew. Answered with `ok`, with `fail`
+    /// when the grant is over, or with `info`.
+    Extend {
+        /// The number of the grant.
+        #[serde(default)]
+        hold: usize,
+    },
+    /// Say whether the lock still claims a grant. Answered with `ok`, with `fail` when the grant is
+    /// over, or with `info`.
+    Held {
+        /// The number of the grant.
+        #[serde(default)]
+        hold: usize,
+    },
     /// Release a lock. Answered with `ok`, `fail` or `info`.
     Release {
         /// The number of the grant.

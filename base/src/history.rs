@@ -94,6 +94,10 @@ pub enum F {
     /// A client changes how it holds the lock, to `mode`, without letting go of it: an upgrade to
     /// exclusive, a downgrade to shared.
     Convert,
+    /// A client asks for more time for its hold. `fail`: the hold is over.
+    Extend,
+    /// A client is asked whether it still holds the lock. `ok`: it believes so.
+    Valid,
     /// A client frees the lock.
     Release,
     /// A client says that it may have lost the lock and stops touching the vault (`info`).
@@ -132,6 +136,8 @@ impl fmt::Display for F {
         let name = match self {
             Self::Acquire => "acquire",
             Self::Convert => "convert",
+            Self::Extend => "extend",
+            Self::Valid => "valid",
             Self::Release => "release",
             Self::Lost => "lost",
             Self::Notified => "notified",

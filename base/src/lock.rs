@@ -64,6 +64,8 @@ pub enum ReleaseError {
 
 /// The refusal of a lock whose grants keep their mode.
 const NO_CONVERT: &str = "its grants keep their mode";
+/// The refusal of a lock whose grants live for a time that is set.
+const NO_EXTENSION: &str = "its grants cannot be extended";
 
 /// A lock on one key, as one worker of a client sees it. A lock that promises `reentrant` is asked
 /// again while it is held; of any other, each grant comes from a `Lock` of its own.
@@ -89,9 +91,15 @@ pub trait Lock {
         Box::pin(std::future::ready(Err(AcquireError::Failed(NO_CONVERT.into()))))
     }
 
-    /// Returns, after an acquire that failed, true if the store counts this client as the holder
-    /// all the same. `None`: it cannot be known. A client that was told "no" while the lock stands
-    /// in its name is a phantom holder.
+    /// Begins the time to live of a grant anew, and returns the grant as it is then. A failed one
+    /// says that the grant is over. Most locks refuse.
+    fn extend(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(std::future::ready(Err(AcquireError::Unknown(NO_EXTENSION.into()))))
+    }
+
+    /// Returns true if the store counts this client as the holder. `None`: it cannot be known. A
+    /// client that was told "no" while the lock stands in its name is a phantom holder; a lock that
+    /// promises `tells` is asked by its holder, too.
     fn held(&self) -> LocalFuture<'_, Option<bool>> {
         Box::pin(std::future::ready(None))
     }
@@ -115,6 +123,10 @@ pub trait Recipe {
 
     async fn convert(&mut self, _grant: Grant, _to: Mode) -> Result<Grant, AcquireError> {
         Err(AcquireError::Failed(NO_CONVERT.into()))
+    }
+
+    async fn extend(&mut self, _grant: Grant) -> Result<Grant, AcquireError> {
+        Err(AcquireError::Unknown(NO_EXTENSION.into()))
     }
 
     async fn held(&self) -> Option<bool> {
@@ -141,6 +153,10 @@ impl<R: Recipe> Lock for R {
 
     fn convert(&mut self, grant: Grant, to: Mode) -> LocalFuture<'_, Result<Grant, AcquireError>> {
         Box::pin(Recipe::convert(self, grant, to))
+    }
+
+    fn extend(&mut self, grant: Grant) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(Recipe::extend(self, grant))
     }
 
     fn held(&self) -> LocalFuture<'_, Option<bool>> {

@@ -29,6 +29,12 @@ pub struct Promises {
     /// True if a writer may become a reader without letting go of it.
     #[serde(default)]
     pub downgrades: bool,
+    /// True if its holder may ask for more time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub extends: bool,
+    /// True if it can say whether its holder still holds it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tells: bool,
     /// True if it goes on being granted while a minority of its servers is down.
     #[serde(default)]
     pub available: bool,
@@ -126,6 +132,8 @@ impl Promises {
         wakes: None,
         reentrant: false,
         downgrades: false,
+        extends: false,
+        tells: false,
         available: false,
         patience: None,
         pace: Pace::EXACT,

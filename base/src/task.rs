@@ -31,6 +31,10 @@ pub enum Step {
     Work(u32),
     /// Changes the mode of a grant without letting go of it.
     Convert(usize, Mode),
+    /// Asks for more time for a grant.
+    Extend(usize),
+    /// Asks the lock whether a grant still stands.
+    Ask(usize),
     /// Frees a lock.
     Release(usize),
 }
@@ -74,6 +78,10 @@ pub enum Needs {
     Shared,
     /// A writer may become a reader without letting go.
     Downgrade,
+    /// A holder may ask for more time.
+    Extend,
+    /// A holder may ask whether it still holds the lock.
+    Tell,
 }
 
 impl Task {
@@ -178,9 +186,11 @@ impl Walk {
     fn applies(&self, step: Step) -> bool {
         match step {
             Step::Acquire { .. } | Step::Work(_) => !self.retreats,
-            Step::Read(hold) | Step::Write(hold) | Step::Convert(hold, _) => {
-                self.held[hold] && !self.retreats
-            }
+            Step::Read(hold)
+            | Step::Write(hold)
+            | Step::Convert(hold, _)
+            | Step::Extend(hold)
+            | Step::Ask(hold) => self.held[hold] && !self.retreats,
             Step::Release(hold) => self.held[hold],
         }
     }

@@ -9,7 +9,7 @@ use std::hash::Hash;
 /// A request that a worker makes, and the operation that its event records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerRequest {
-    /// Its kind: an acquire, a conversion, a release, or a read or a write of what the lock guards.
+    /// Its kind: an acquire, a conversion, an extension, a question, a release, or a read or a write of what the lock guards.
     pub f: F,
     /// The number of the grant.
     pub hold: usize,
@@ -97,6 +97,8 @@ impl WorkerMachine {
                 Step::Read(hold) | Step::Write(hold) => {
                     (F::Read, hold, self.grants[hold].mode, Wait::Long)
                 }
+                Step::Extend(hold) => (F::Extend, hold, self.grants[hold].mode, Wait::Long),
+                Step::Ask(hold) => (F::Valid, hold, self.grants[hold].mode, Wait::Long),
                 Step::Release(hold) => {
                     self.walk.ended(hold);
                     (F::Release, hold, self.grants[hold].mode, Wait::Long)
@@ -128,6 +130,8 @@ impl WorkerMachine {
                 Command::Acquire(Box::new(Acquire { key, hold, mode, acquire_timeout_ns }))
             }
             F::Convert => Command::Convert { hold, mode },
+            F::Extend => Command::Extend { hold },
+            F::Valid => Command::Held { hold },
             F::Release => Command::Release { hold },
             _ => Command::Touch { hold },
         }
@@ -152,6 +156,7 @@ impl WorkerMachine {
             (F::Acquire, Kind::Fail) => self.walk.refused(),
             (F::Convert, Kind::Ok) => (grant.token, grant.mode) = (given.or(grant.token), mode),
             (F::Convert, Kind::Fail) => self.walk.retreat(),
+            (F::Extend, Kind::Ok) => grant.token = given.or(grant.token),
             (F::Read | F::Write, Kind::Ok) => grant.value = given.unwrap_or(grant.value),
             (F::Read | F::Write, _) => self.walk.retreat(),
             _ => {}

@@ -3,8 +3,8 @@
 
 use base::units::span;
 use base::{
-    Acquire, Backend, ClientRequest, Command, Kind, Message, Mode, Notice, Passing, ReplyOutcome,
-    RunSpec,
+    Acquire, Backend, ClientRequest, Command, Kind, Message, Mode, Notice, Passing, Promises,
+    ReplyOutcome, RunSpec,
 };
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
     let start = Start { choices: None, logs: None, client: None, progress: &|_| () };
     let backend = (world.start)(&setup, start).map_err(Failure::could_not)?;
     let mut trial = ClientTrial { backend, next: 0, passed: false, wrong: 0 };
-    let ended = trial.take();
+    let ended = trial.take(&lock.info.promises);
     let stopped = trial.backend.stop();
     if let Err(why) = ended {
         trial.tell(Err(why)).map_err(Failure::could_not)?;
@@ -74,7 +74,7 @@ impl ClientTrial {
     ///
     /// # Errors
     /// Fails when the client does not answer, so that there is nothing more to try.
-    fn take(&mut self) -> Result<(), String> {
+    fn take(&mut self, promises: &Promises) -> Result<(), String> {
         for process in 0..2 {
             self.backend.spawn(process, process).map_err(|error| error.to_string())?;
             let begun = self.backend.now();
@@ -95,6 +95,14 @@ impl ClientTrial {
         })?;
         let seen = self.ask(0, Command::Touch { hold: 0 }, ANSWER)?;
         self.expect("`touch` is answered at once", "touch", &seen, &[Kind::Ok])?;
+        if promises.extends {
+            let seen = self.ask(0, Command::Extend { hold: 0 }, ANSWER)?;
+            self.expect("a grant is extended", "extend", &seen, &[Kind::Ok])?;
+        }
+        if promises.tells {
+            let seen = self.ask(0, Command::Held { hold: 0 }, ANSWER)?;
+            self.expect("it says that the lock is held", "held", &seen, &[Kind::Ok])?;
+        }
         let seen = self.ask(1, acquire(Duration::ZERO), ANSWER)?;
         let held = "another client that tries once is refused while it is held";
         self.expect(held, "acquire", &seen, &[Kind::Fail])?;

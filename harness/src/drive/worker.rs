@@ -400,14 +400,34 @@ impl DrivenWorker {
             _ => {}
         }
         self.machine.ended(kind, token);
+        let is_over = kind == Kind::Fail && matches!(f, F::Extend | F::Valid);
         self.record(hold, (at, kind, f), round, recorder, |event| {
             (event.facts, event.error, event.mode) = (facts, error, Some(mode));
         });
+        if is_over {
+            self.give_up_hold(hold, at, round, recorder);
+        }
         if kind == Kind::Info {
             return Heard::Doubt;
         }
         self.go_on(at, round, recorder);
         Heard::Goes
+    }
+
+    /// Notes that a grant is over, as its lock has said when it was asked.
+    fn give_up_hold(
+        &mut self,
+        hold: usize,
+        at: Mono,
+        round: &TurnSettings,
+        recorder: &mut Recorder,
+    ) {
+        let key = self.machine.grant(hold).key;
+        if self.machine.lost(|number| number == key).is_some() {
+            self.record(hold, (at, Kind::Info, F::Lost), round, recorder, |event| {
+                event.error = Some("its lock says so".into());
+            });
+        }
     }
 
     /// Returns the number of the request that its client has to answer, if there is one.

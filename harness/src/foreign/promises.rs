@@ -33,6 +33,10 @@ pub const PROMISE_WORDS: &[PromiseWord] = &[
     word("downgrades", "A writer may become a reader without letting go of it", |it| {
         it.downgrades = true;
     }),
+    word("extends", "Its holder may ask for more time: the ttl begins anew", |it| {
+        it.extends = true;
+    }),
+    word("tells", "It can say whether its holder still holds it", |it| it.tells = true),
     word("available", "It goes on being granted while a minority of its servers is down", |it| {
         it.available = true;
     }),

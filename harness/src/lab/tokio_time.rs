@@ -133,6 +133,11 @@ impl<L: Lock> Lock for OnTokio<L> {
         clockwork.run(lock.convert(grant, to))
     }
 
+    fn extend(&mut self, grant: Grant) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        let Self { lock, clockwork } = self;
+        clockwork.run(lock.extend(grant))
+    }
+
     fn held(&self) -> LocalFuture<'_, Option<bool>> {
         self.clockwork.run(self.lock.held())
     }

@@ -88,6 +88,8 @@ pub fn check_task(lock: &TestedLock, task: &Task) -> Result<(), SetupError> {
     let promised = |needs: Needs, promises: &Promises| match needs {
         Needs::Shared => promises.shared,
         Needs::Downgrade => promises.downgrades,
+        Needs::Extend => promises.extends,
+        Needs::Tell => promises.tells,
     };
     let lacks = |needs: &Needs| !promised(*needs, &lock.info.promises);
     let Some(needs) = task.needs.filter(lacks) else { return Ok(()) };
@@ -96,6 +98,8 @@ pub fn check_task(lock: &TestedLock, task: &Task) -> Result<(), SetupError> {
     let needs = match needs {
         Needs::Shared => "a lock that readers can hold together",
         Needs::Downgrade => "a lock whose writer can become a reader",
+        Needs::Extend => "a lock whose holder can ask for more time",
+        Needs::Tell => "a lock that says whether it is still held",
     };
     Err(SetupError::Task { task: task.name, needs, lock: lock.name().into(), able })
 }

@@ -104,7 +104,7 @@ impl<S: Store> Explorer<S> {
         let WorkerRequest { f, hold, mode, wait, .. } = operation;
         part.stage = match f {
             F::Acquire => ClientStage::Acquiring,
-            F::Convert => ClientStage::Converting,
+            F::Convert | F::Extend | F::Valid => ClientStage::Converting,
             _ => ClientStage::Releasing,
         };
         if f == F::Acquire {
@@ -118,6 +118,8 @@ impl<S: Store> Explorer<S> {
                 format!("client {client} asks for the lock{}{beside}", shared(mode))
             }
             F::Convert => format!("client {client} asks to hold the lock{}", shared(mode)),
+            F::Extend => format!("client {client} asks for more time"),
+            F::Valid => format!("client {client} asks whether it still holds the lock"),
             _ => format!("client {client} releases"),
         });
         let acquire_timeout = match wait {

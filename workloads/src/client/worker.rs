@@ -58,6 +58,8 @@ impl<S: Store> Worker<S> {
                 Command::Acquire(wanted) => self.acquire(*wanted, mailbox).await,
                 Command::Touch { hold } => self.touch(hold),
                 Command::Convert { hold, mode } => self.convert(hold, mode, mailbox).await,
+                Command::Extend { hold } => self.extend(hold, mailbox).await,
+                Command::Held { hold } => self.held(hold).await,
                 Command::Release { hold } => self.release(hold, mailbox).await,
                 Command::Init(_) => ClientReply::fail("the client has begun"),
                 Command::Clock(_) => ClientReply::fail("no worker has clocks of its own"),
@@ -212,11 +214,15 @@ impl<S: Store> Worker<S> {
     }
 
     /// Asks the store, after an acquire that failed, if this client is the holder all the same.
-    /// Asks no longer than one call may take; `None` if there is no answer by then.
     async fn phantom(&self, lock: &dyn Lock) -> Option<Box<Facts>> {
+        boxed(Facts { held: self.claims(lock).await, ..Facts::default() })
+    }
+
+    /// The same for as long as one call may take; `None` if there is no answer by then.
+    async fn claims(&self, lock: &dyn Lock) -> Option<bool> {
         let deadline = self.client.world().sleep(self.process.call_timeout);
         match select(lock.held(), deadline).await {
-            Either::Left((held, _)) => boxed(Facts { held, ..Facts::default() }),
+            Either::Left((held, _)) => held,
             Either::Right(_) => None,
         }
     }
@@ -235,7 +241,22 @@ impl<S: Store> Worker<S> {
         };
         let converted = self.listening(lock.convert(grant, mode), None, mailbox).await;
         self.locks[place].lock = Some(lock);
-        match converted {
+        self.changed(hold, converted)
+    }
+
+    async fn extend(&mut self, hold: usize, mailbox: &mut dyn Mailbox) -> ClientReply {
+        let Some((place, grant)) = self.of_hold(hold) else { return ClientReply::fail("not held") };
+        let Some(mut lock) = self.locks[place].lock.take() else {
+            return ClientReply::fail("the lock is at work");
+        };
+        let extended = self.listening(lock.extend(grant), None, mailbox).await;
+        self.locks[place].lock = Some(lock);
+        self.changed(hold, extended)
+    }
+
+    /// Notes what became of a grant.
+    fn changed(&mut self, hold: usize, grant: Result<Grant, AcquireError>) -> ClientReply {
+        match grant {
             Ok(grant) => {
                 let (token, facts) = (grant.token, facts_of(&grant));
                 if let Some(held) = &mut self.holds[hold] {
@@ -245,6 +266,19 @@ impl<S: Store> Worker<S> {
             }
             Err(AcquireError::Failed(error)) => ClientReply::fail(error),
             Err(AcquireError::Unknown(error)) => ClientReply::Info { error },
+        }
+    }
+
+    /// Asks the store whether a grant still stands.
+    async fn held(&self, hold: usize) -> ClientReply {
+        let Some((place, _)) = self.of_hold(hold) else { return ClientReply::fail("not held") };
+        let Some(lock) = &self.locks[place].lock else {
+            return ClientReply::fail("the lock is at work");
+        };
+        match self.claims(lock.as_ref()).await {
+            Some(true) => ClientReply::ok(),
+            Some(false) => ClientReply::fail("the store says otherwise"),
+            None => ClientReply::Info { error: "the store says nothing".into() },
         }
     }
 

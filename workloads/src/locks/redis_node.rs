@@ -14,6 +14,10 @@ use super::LockSettings;
 pub const COMPARE_AND_DELETE: &str = "if redis.call('get', KEYS[1]) == ARGV[1] then \
      return redis.call('del', KEYS[1]) else return 0 end";
 
+/// Begins the time to live of a lock anew if, and only if, it is still the caller's.
+const COMPARE_AND_RENEW: &str = "if redis.call('get', KEYS[1]) == ARGV[1] then \
+     return redis.call('pexpire', KEYS[1], ARGV[2]) else return 0 end";
+
 /// The pause of a client before it asks again for a lock that another holds.
 pub const BACK_OFF: Range<Duration> = Duration::from_millis(20)..Duration::from_millis(100);
 
@@ -174,6 +178,27 @@ impl RedisNode {
         eval
     }
 
+    /// Begins the time to live of the lock anew if its value is this one. Returns the number of keys
+    /// of which that was done.
+    pub async fn compare_and_renew(&self, value: &str) -> CallResult<u64> {
+        let mut eval = command("EVAL");
+        eval.arg(COMPARE_AND_RENEW).arg(1).arg(&self.key).arg(value).arg(self.ttl_millis());
+        self.call(eval).await
+    }
+
+    /// Extends a grant whose value is this one, and returns it as it is then.
+    pub async fn compare_and_extend(
+        &self,
+        value: &str,
+        grant: Grant,
+    ) -> Result<Grant, AcquireError> {
+        let asked = self.link.world().monotonic();
+        match self.compare_and_renew(value).await.map_err(no_grant)? {
+            0 => Err(AcquireError::Failed("it is not ours any more".into())),
+            _ => Ok(Grant { asked: Some(asked), expires: Some(asked + self.ttl), ..grant }),
+        }
+    }
+
     /// Returns true if the lock's value is this one, which nobody else uses; `None` if the call
     /// fails.
     pub async fn stands(&self, value: &str) -> Option<bool> {
@@ -230,5 +255,6 @@ mod tests {
     #[test]
     fn the_release_script_is_known_to_the_model() {
         assert!(stores::redis::script::is_harmless(super::COMPARE_AND_DELETE));
+        assert!(stores::redis::script::is_harmless(super::COMPARE_AND_RENEW));
     }
 }

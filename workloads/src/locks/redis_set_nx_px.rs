@@ -3,7 +3,7 @@
 //! `SET key <unique value> NX PX ttl` takes it; a script that compares the value and deletes the
 //! key frees it. Safe as long as no holder outlives its ttl and the server keeps its data.
 
-use base::{AcquireError, Grant, Link, Lock, Mode, Recipe, ReleaseError, Removed};
+use base::{AcquireError, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
@@ -15,7 +15,7 @@ use super::{BELOW_TTL, LockSettings, LockSpec, On};
 pub const SPEC: LockSpec = LockSpec {
     name: "redis-set-nx-px",
     summary: "SET NX PX with a unique value, freed by a compare-and-delete script",
-    promises: EXPIRING,
+    promises: Promises { extends: true, tells: true, ..EXPIRING },
     breaks: &[TTL],
     longest_hold: BELOW_TTL,
     open: &On::<Redis>::one(open),
@@ -39,6 +39,10 @@ impl Recipe for SetNxPx {
 
     async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
         self.node.compare_and_delete(&self.value).await
+    }
+
+    async fn extend(&mut self, grant: Grant) -> Result<Grant, AcquireError> {
+        self.node.compare_and_extend(&self.value, grant).await
     }
 
     async fn held(&self) -> Option<bool> {

@@ -18,7 +18,7 @@ use std::time::Duration;
 use stores::redis::Redis;
 
 use super::known::{OVERLAP, TTL, breaks};
-use super::redis_node::{BACK_OFF, CallResult, EXPIRING, RedisNode, command};
+use super::redis_node::{BACK_OFF, EXPIRING, RedisNode};
 use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
@@ -32,10 +32,6 @@ pub const SPEC: LockSpec = LockSpec {
 
 const FROZEN: &str = "the watchdog of a client whose clock stands still, or is slow, renews too late and \
      does not know";
-
-/// Renews a lock if, and only if, it is still the caller's.
-const COMPARE_AND_RENEW: &str = "if redis.call('get', KEYS[1]) == ARGV[1] then \
-     return redis.call('pexpire', KEYS[1], ARGV[2]) else return 0 end";
 
 /// The renewals in a ttl.
 const RENEWALS: u32 = 3;
@@ -100,26 +96,10 @@ async fn watch(node: Rc<RedisNode>, value: String, mut asked: Mono) -> String {
 async fn renew(node: &RedisNode, value: &str) -> Option<Mono> {
     loop {
         let asked = node.link.world().monotonic();
-        match compare_and_renew(node, value).await {
+        match node.compare_and_renew(value).await {
             Ok(0) => return None,
             Ok(_) => return Some(asked),
             Err(_) => node.back_off(&BACK_OFF).await,
         }
-    }
-}
-
-/// Sets the time to live of the key anew if its value is this one. Returns the number of keys that
-/// it was set of.
-async fn compare_and_renew(node: &RedisNode, value: &str) -> CallResult<u64> {
-    let mut eval = command("EVAL");
-    eval.arg(COMPARE_AND_RENEW).arg(1).arg(&node.key).arg(value).arg(node.ttl_millis());
-    node.call(eval).await
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_script_of_the_renewal_is_known_to_the_model() {
-        assert!(stores::redis::script::is_harmless(super::COMPARE_AND_RENEW));
     }
 }

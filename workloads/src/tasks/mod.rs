@@ -1,6 +1,8 @@
 //! The tasks of clients: one file per task, one line each in [`TASKS`].
 
+mod ask;
 mod convert;
+mod extend;
 mod hammer;
 mod readers;
 mod reenter;
@@ -17,6 +19,8 @@ pub const TASKS: &[&Task] = &[
     &try_lock::TASK,
     &two_keys::TASK,
     &convert::TASK,
+    &extend::TASK,
+    &ask::TASK,
     &readers::TASK,
     &workers::TASK,
     &hammer::TASK,
@@ -39,9 +43,11 @@ mod tests {
             match *step {
                 Step::Acquire { hold, .. } => assert!(!std::mem::replace(&mut held[hold], true)),
                 Step::Release(hold) => assert!(std::mem::take(&mut held[hold])),
-                Step::Read(hold) | Step::Write(hold) | Step::Convert(hold, _) => {
-                    assert!(held[hold]);
-                }
+                Step::Read(hold)
+                | Step::Write(hold)
+                | Step::Convert(hold, _)
+                | Step::Extend(hold)
+                | Step::Ask(hold) => assert!(held[hold]),
                 Step::Work(part) => assert!(part > 0),
             }
         }
