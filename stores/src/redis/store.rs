@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::allotment;
 use super::layout::SENTINEL;
-use super::model::command_names;
+use super::model::{TypedValue, command_names};
 #[cfg(feature = "real")]
 use super::observe;
 use super::script::Engine;
@@ -186,7 +186,7 @@ impl Enumerable for Server {
     }
 
     fn things(&self) -> BTreeMap<String, u64> {
-        let thing = |(name, value, expires): (&[u8], &[u8], Option<i64>)| {
+        let thing = |(name, value, expires): (&[u8], &TypedValue, Option<i64>)| {
             let mut stamp = DefaultHasher::new();
             (value, expires).hash(&mut stamp);
             (String::from_utf8_lossy(name).into_owned(), stamp.finish())

@@ -25,6 +25,8 @@ pub use cluster::{ClusterFigures, ClusterRange, ClusterSubject, NO_CONNECTION, c
 pub use failover::{RealCluster, failover_arm};
 #[cfg(feature = "real")]
 pub use real::{real_arm, replicas_arm, restarts_arm};
+#[cfg(test)]
+pub(crate) use transcript::command;
 pub(crate) use transcript::render;
 
 /// The first and the last moment at which something may have happened, in milliseconds since the

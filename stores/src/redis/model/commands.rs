@@ -2,7 +2,9 @@
 //! runs one.
 
 use super::keyspace::{Keyspace, Millis};
-use super::{Server, admin, cluster, expiry, replica, strings};
+use super::number::integer;
+use super::value::Collection;
+use super::{Server, admin, cluster, expiry, hashes, replica, strings};
 use crate::redis::reply::{error, wrong_arity};
 use redis::Value;
 
@@ -27,12 +29,59 @@ pub struct WallClock {
     pub micros: i64,
 }
 
+impl Call<'_> {
+    /// Tells something of the collection under the first key; see [`Keyspace::read`].
+    pub fn read<T: Collection>(self, tell: impl FnOnce(&T) -> Value) -> Result<Value, Value> {
+        self.keys.read(self.args[1], self.clock.millis, tell)
+    }
+
+    /// Changes the collection under the first key; see [`Keyspace::change`].
+    pub fn change<T: Collection>(
+        self,
+        change: impl FnOnce(&mut T) -> Result<(Value, bool), Value>,
+    ) -> Result<Value, Value> {
+        self.keys.change(self.args[1], self.clock.millis, change)
+    }
+}
+
 /// The function that executes a command.
 pub enum CommandFunction {
     /// A function of the keys alone, so that a script may call it.
-    Keys(fn(Call<'_>) -> Value),
+    Keys(KeysFunction),
     /// A function of the whole server, which no script may call.
     Server(fn(&mut Server, WallClock, &[&[u8]]) -> Value),
+}
+
+/// A function of the keys alone.
+#[derive(Clone, Copy)]
+pub enum KeysFunction {
+    /// One that returns its reply, whatever that is.
+    Plain(fn(Call<'_>) -> Value),
+    /// One of which the reply that refuses stands apart.
+    Typed(fn(Call<'_>) -> Result<Value, Value>),
+}
+
+impl KeysFunction {
+    /// Executes it.
+    pub fn run(self, call: Call<'_>) -> Value {
+        match self {
+            Self::Plain(run) => run(call),
+            Self::Typed(run) => run(call).unwrap_or_else(|refusal| refusal),
+        }
+    }
+}
+
+/// The places of the keys among a command's arguments.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum KeyPlaces {
+    /// It has no keys.
+    None,
+    /// The first argument is one.
+    First,
+    /// All arguments are.
+    All,
+    /// They follow their number, as those of a script.
+    Counted,
 }
 
 /// A command that the model knows.
@@ -44,6 +93,10 @@ pub struct CommandSpec {
     arity: i32,
     /// The function that executes it.
     pub run: CommandFunction,
+    /// True if Redis takes it for a write, whether or not it changes anything.
+    pub writes: bool,
+    /// The places of its keys.
+    places: KeyPlaces,
     /// True if it only comes with a subcommand.
     is_container: bool,
 }
@@ -54,10 +107,50 @@ impl CommandSpec {
         let count = count as i32;
         if self.arity >= 0 { count == self.arity } else { count >= -self.arity }
     }
+
+    /// The keys among the arguments of a call.
+    pub fn keys<'a>(&self, args: &'a [&'a [u8]]) -> &'a [&'a [u8]] {
+        let keys = match self.places {
+            KeyPlaces::None => None,
+            KeyPlaces::First => args.get(1..2),
+            KeyPlaces::All => args.get(1..),
+            KeyPlaces::Counted => {
+                let count = args.get(2).and_then(|count| integer(count));
+                let count = count.and_then(|count| usize::try_from(count).ok());
+                args.get(3..3 + count.unwrap_or_default())
+            }
+        };
+        keys.unwrap_or_default()
+    }
+
+    /// The same command with its keys at these places.
+    const fn with(self, places: KeyPlaces) -> Self {
+        Self { places, ..self }
+    }
 }
 
-const fn keys(name: &'static str, arity: i32, run: fn(Call<'_>) -> Value) -> CommandSpec {
-    CommandSpec { name, arity, run: CommandFunction::Keys(run), is_container: false }
+const fn command(name: &'static str, arity: i32, run: CommandFunction) -> CommandSpec {
+    let places = KeyPlaces::First;
+    CommandSpec { name, arity, run, writes: false, places, is_container: false }
+}
+
+const fn read(name: &'static str, arity: i32, run: fn(Call<'_>) -> Value) -> CommandSpec {
+    command(name, arity, CommandFunction::Keys(KeysFunction::Plain(run)))
+}
+
+const fn write(name: &'static str, arity: i32, run: fn(Call<'_>) -> Value) -> CommandSpec {
+    CommandSpec { writes: true, ..read(name, arity, run) }
+}
+
+/// The function of a command on values of one type.
+type Typed = fn(Call<'_>) -> Result<Value, Value>;
+
+const fn tell(name: &'static str, arity: i32, run: Typed) -> CommandSpec {
+    command(name, arity, CommandFunction::Keys(KeysFunction::Typed(run)))
+}
+
+const fn change(name: &'static str, arity: i32, run: Typed) -> CommandSpec {
+    CommandSpec { writes: true, ..tell(name, arity, run) }
 }
 
 const fn server(
@@ -65,53 +158,63 @@ const fn server(
     arity: i32,
     run: fn(&mut Server, WallClock, &[&[u8]]) -> Value,
 ) -> CommandSpec {
-    CommandSpec { name, arity, run: CommandFunction::Server(run), is_container: false }
+    command(name, arity, CommandFunction::Server(run)).with(KeyPlaces::None)
 }
 
 const fn container(name: &'static str) -> CommandSpec {
-    CommandSpec {
-        name,
-        arity: -2,
-        run: CommandFunction::Server(admin::no_subcommand),
-        is_container: true,
-    }
+    CommandSpec { is_container: true, ..server(name, -2, admin::no_subcommand) }
 }
 
-/// All commands. Those that locks use most stand first, since the search goes from the top.
+/// All commands. Those that locks use most stand first, since the search goes from the top. A
+/// command of whose keys nothing is said has one, its first argument.
 const COMMANDS: &[CommandSpec] = &[
-    keys("get", 2, strings::get),
-    keys("set", -3, strings::set),
-    server("eval", -3, admin::eval),
-    server("evalsha", -3, admin::evalsha),
-    keys("del", -2, strings::del),
-    keys("incr", 2, strings::incr),
-    keys("setnx", 3, strings::setnx),
-    keys("expire", -3, expiry::expire),
-    keys("pexpire", -3, expiry::pexpire),
-    keys("getset", 3, strings::getset),
-    keys("pttl", 2, expiry::pttl),
-    keys("ttl", 2, expiry::ttl),
-    keys("exists", -2, strings::exists),
-    keys("getdel", 2, strings::getdel),
-    keys("getex", -2, strings::getex),
-    keys("unlink", -2, strings::del),
-    keys("setex", 4, strings::setex),
-    keys("psetex", 4, strings::psetex),
-    keys("incrby", 3, strings::incrby),
-    keys("decr", 2, strings::decr),
-    keys("decrby", 3, strings::decrby),
-    keys("expireat", -3, expiry::expireat),
-    keys("pexpireat", -3, expiry::pexpireat),
-    keys("expiretime", 2, expiry::expiretime),
-    keys("pexpiretime", 2, expiry::pexpiretime),
-    keys("persist", 2, expiry::persist),
-    keys("time", 1, admin::time),
-    keys("ping", -1, admin::ping),
-    keys("echo", 2, admin::echo),
-    keys("select", 2, admin::select),
-    keys("dbsize", 1, admin::dbsize),
-    keys("flushall", -1, admin::flush),
-    keys("flushdb", -1, admin::flush),
+    read("get", 2, strings::get),
+    write("set", -3, strings::set),
+    server("eval", -3, admin::eval).with(KeyPlaces::Counted),
+    server("evalsha", -3, admin::evalsha).with(KeyPlaces::Counted),
+    write("del", -2, strings::del).with(KeyPlaces::All),
+    write("incr", 2, strings::incr),
+    write("setnx", 3, strings::setnx),
+    write("expire", -3, expiry::expire),
+    write("pexpire", -3, expiry::pexpire),
+    write("getset", 3, strings::getset),
+    read("pttl", 2, expiry::pttl),
+    read("ttl", 2, expiry::ttl),
+    read("exists", -2, strings::exists).with(KeyPlaces::All),
+    write("getdel", 2, strings::getdel),
+    write("getex", -2, strings::getex),
+    write("unlink", -2, strings::del).with(KeyPlaces::All),
+    write("setex", 4, strings::setex),
+    write("psetex", 4, strings::psetex),
+    write("incrby", 3, strings::incrby),
+    write("decr", 2, strings::decr),
+    write("decrby", 3, strings::decrby),
+    read("type", 2, strings::type_of),
+    change("hset", -4, hashes::hset),
+    change("hsetnx", 4, hashes::hsetnx),
+    change("hmset", -4, hashes::hmset),
+    change("hincrby", 4, hashes::hincrby),
+    change("hdel", -3, hashes::hdel),
+    tell("hget", 3, hashes::hget),
+    tell("hmget", -3, hashes::hmget),
+    tell("hexists", 3, hashes::hexists),
+    tell("hlen", 2, hashes::hlen),
+    tell("hstrlen", 3, hashes::hstrlen),
+    tell("hkeys", 2, hashes::hkeys),
+    tell("hvals", 2, hashes::hvals),
+    tell("hgetall", 2, hashes::hgetall),
+    write("expireat", -3, expiry::expireat),
+    write("pexpireat", -3, expiry::pexpireat),
+    read("expiretime", 2, expiry::expiretime),
+    read("pexpiretime", 2, expiry::pexpiretime),
+    write("persist", 2, expiry::persist),
+    read("time", 1, admin::time).with(KeyPlaces::None),
+    read("ping", -1, admin::ping).with(KeyPlaces::None),
+    read("echo", 2, admin::echo).with(KeyPlaces::None),
+    read("select", 2, admin::select).with(KeyPlaces::None),
+    read("dbsize", 1, admin::dbsize).with(KeyPlaces::None),
+    write("flushall", -1, admin::flush).with(KeyPlaces::None),
+    write("flushdb", -1, admin::flush).with(KeyPlaces::None),
     container("script"),
     server("script|load", 3, admin::script_load),
     server("script|exists", -3, admin::script_exists),

@@ -1,6 +1,8 @@
-//! The keys of a server: strings, each with or without the time at which it runs out.
+//! The keys of a server: values, each with or without the time at which it runs out.
 
+use super::value::{Collection, TypedValue, wrong_type};
 use crate::model::{By, Noted, What};
+use redis::Value;
 use smallvec::SmallVec;
 
 /// A time by the server's wall clock, in milliseconds since the Unix epoch. Signed, since a
@@ -13,8 +15,8 @@ pub type Bytes = SmallVec<[u8; 32]>;
 /// A value and the time at which it runs out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredValue {
-    /// The value. This model knows no other type than the string.
-    pub value: Bytes,
+    /// The value with its type.
+    pub value: TypedValue,
     /// The last millisecond in which the key exists; `None`: for ever.
     pub expires: Option<Millis>,
 }
@@ -62,14 +64,63 @@ impl Keyspace {
         Some(&mut self.entries[place].1)
     }
 
-    /// Stores a value, whatever was there.
+    /// Stores a string, whatever was there.
     pub fn put(&mut self, key: &[u8], value: &[u8], expires: Option<Millis>) {
-        let entry = StoredValue { value: Bytes::from_slice(value), expires };
+        self.put_value(key, TypedValue::text(value), expires);
+    }
+
+    fn put_value(&mut self, key: &[u8], value: TypedValue, expires: Option<Millis>) {
+        let entry = StoredValue { value, expires };
         self.note(Bytes::from_slice(key), What::Written(By::Caller));
         match self.place(key) {
             Ok(place) => self.entries[place].1 = entry,
             Err(place) => self.entries.insert(place, (Bytes::from_slice(key), entry)),
         }
+    }
+
+    /// Tells something of the collection under a key; of an empty one if there is no such key.
+    ///
+    /// # Errors
+    /// The error reply, if the key has a value of another type.
+    pub fn read<T: Collection>(
+        &mut self,
+        key: &[u8],
+        now: Millis,
+        tell: impl FnOnce(&T) -> Value,
+    ) -> Result<Value, Value> {
+        match self.get(key, now) {
+            Some(entry) => T::of(&mut entry.value).map(|it| tell(it)).ok_or_else(wrong_type),
+            None => Ok(tell(&T::default())),
+        }
+    }
+
+    /// Changes the collection under a key, an empty one if there is no such key; if nothing is left
+    /// in it, the key is removed. `change` returns the reply, and whether anything was changed.
+    ///
+    /// # Errors
+    /// The error reply of `change`, or that for a value of another type.
+    pub fn change<T: Collection>(
+        &mut self,
+        key: &[u8],
+        now: Millis,
+        change: impl FnOnce(&mut T) -> Result<(Value, bool), Value>,
+    ) -> Result<Value, Value> {
+        let Some(entry) = self.get(key, now) else {
+            let mut made = T::default();
+            let (reply, changed) = change(&mut made)?;
+            if changed && !made.is_empty() {
+                self.put_value(key, made.stored(), None);
+            }
+            return Ok(reply);
+        };
+        let collection = T::of(&mut entry.value).ok_or_else(wrong_type)?;
+        let (reply, changed) = change(collection)?;
+        if collection.is_empty() {
+            self.delete(key, now);
+        } else if changed {
+            self.note(Bytes::from_slice(key), What::Written(By::Caller));
+        }
+        Ok(reply)
     }
 
     /// Removes a key. Returns true if it existed and had not run out.
@@ -95,8 +146,8 @@ impl Keyspace {
     }
 
     /// All entries, by name: key, value and expiry.
-    pub fn entries(&self) -> impl Iterator<Item = (&[u8], &[u8], Option<Millis>)> {
-        self.entries.iter().map(|(key, entry)| (&key[..], &entry.value[..], entry.expires))
+    pub fn entries(&self) -> impl Iterator<Item = (&[u8], &TypedValue, Option<Millis>)> {
+        self.entries.iter().map(|(key, entry)| (&key[..], &entry.value, entry.expires))
     }
 
     /// Removes everything, and records this reason.

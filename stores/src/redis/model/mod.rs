@@ -1,12 +1,13 @@
 //! A Redis server as a pure state machine, worded like Redis 7.0.15.
 //!
-//! It keeps strings only, in one database. Expiry goes by the wall clock that it is handed, in
+//! It keeps strings and hashes, in one database. Expiry goes by the wall clock that it is handed, in
 //! milliseconds. Scripts run in real Lua 5.1 (see [`crate::redis::script`]).
 
 mod admin;
 pub mod cluster;
 mod commands;
 mod expiry;
+mod hashes;
 mod keyspace;
 #[cfg(any(test, feature = "real"))]
 mod network;
@@ -15,6 +16,7 @@ mod option;
 mod replica;
 pub mod sentinel;
 mod strings;
+mod value;
 
 use commands::CommandSpec;
 pub(crate) use commands::names as command_names;
@@ -24,7 +26,8 @@ pub(crate) use keyspace::Keyspace;
 pub(crate) use keyspace::Millis;
 pub(crate) use number::lua_number;
 pub use replica::Copied;
-pub(crate) use replica::{READ_ONLY, writes};
+pub(crate) use replica::READ_ONLY;
+pub use value::TypedValue;
 
 use crate::model::{Clocks, Noted, Out, Peer, ServerModel, What};
 use crate::redis::script::{Engine, Scripts};
@@ -111,7 +114,7 @@ impl Server {
 
     /// All keys with their values and the times at which they run out (milliseconds since the Unix
     /// epoch), in the order of their names.
-    pub fn entries(&self) -> impl Iterator<Item = (&[u8], &[u8], Option<i64>)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&[u8], &TypedValue, Option<i64>)> {
         self.keys.entries()
     }
 
@@ -132,7 +135,7 @@ impl Server {
         };
         let command = commands::checked(&args);
         if let (Some(bus), Ok(command)) = (&self.bus, &command)
-            && let Some(refusal) = cluster::turn_away(bus, command.name, &args)
+            && let Some(refusal) = cluster::turn_away(bus, command, &args)
         {
             return refusal;
         }
@@ -148,7 +151,7 @@ impl Server {
     fn run(&mut self, command: &CommandSpec, clock: WallClock, args: &[&[u8]]) -> Value {
         match command.run {
             CommandFunction::Keys(run) => {
-                run(Call { keys: &mut self.keys, clock, args, name: command.name })
+                run.run(Call { keys: &mut self.keys, clock, args, name: command.name })
             }
             CommandFunction::Server(run) => run(self, clock, args),
         }

@@ -1,20 +1,30 @@
-//! The commands on values.
+//! The commands on strings, and those on values of any type.
 
 use super::commands::Call;
 use super::expiry::{invalid_expire_time, relative};
-use super::keyspace::{Bytes, Millis};
+use super::keyspace::{Bytes, Millis, StoredValue};
 use super::number::integer;
 use super::option;
-use crate::redis::reply::{error, flag, not_an_integer, syntax_error};
+use super::value::{TypedValue, wrong_type};
+use crate::redis::reply::{error, flag, not_an_integer, status, syntax_error};
 use redis::Value;
 
 /// GET key: the value, or nil.
 pub fn get(call: Call<'_>) -> Value {
-    stored(call.keys.get(call.args[1], call.clock.millis).map(|entry| &entry.value))
+    stored(call.keys.get(call.args[1], call.clock.millis).as_deref())
 }
 
-fn stored(value: Option<&Bytes>) -> Value {
-    value.map_or(Value::Nil, |value| Value::BulkString(value.to_vec()))
+/// The string of an entry, nil without one, or the error reply for a value of another type.
+fn stored(entry: Option<&StoredValue>) -> Value {
+    match entry.map(|entry| &entry.value) {
+        Some(TypedValue::Text(text)) => Value::BulkString(text.to_vec()),
+        Some(_) => wrong_type(),
+        None => Value::Nil,
+    }
+}
+
+const fn is_refused(reply: &Value) -> bool {
+    matches!(reply, Value::ServerError(_))
 }
 
 /// The options behind SET's key and value.
@@ -110,8 +120,8 @@ fn set_with(call: Call<'_>, options: &SetOptions<'_>) -> Value {
     };
     let (key, value) = (call.args[1], call.args[2]);
     let old = call.keys.get(key, now);
-    let reply = options.get.then(|| stored(old.as_deref().map(|entry| &entry.value)));
-    if !options.allows(old.is_some()) {
+    let reply = options.get.then(|| stored(old.as_deref()));
+    if !options.allows(old.is_some()) || reply.as_ref().is_some_and(is_refused) {
         return reply.unwrap_or(Value::Nil);
     }
     let kept = old.filter(|_| options.keep_ttl).and_then(|entry| entry.expires);
@@ -163,8 +173,10 @@ fn set_for(call: Call<'_>, unit: Unit) -> Value {
 
 /// GETSET key value. The new value has no expiry, whatever the old one had.
 pub fn getset(call: Call<'_>) -> Value {
-    let old = stored(call.keys.get(call.args[1], call.clock.millis).map(|entry| &entry.value));
-    call.keys.put(call.args[1], call.args[2], None);
+    let old = stored(call.keys.get(call.args[1], call.clock.millis).as_deref());
+    if !is_refused(&old) {
+        call.keys.put(call.args[1], call.args[2], None);
+    }
     old
 }
 
@@ -173,7 +185,10 @@ pub fn getex(call: Call<'_>) -> Value {
     let now = call.clock.millis;
     let Some((persist, expiry)) = getex_options(&call.args[2..]) else { return syntax_error() };
     let Some(entry) = call.keys.get(call.args[1], now) else { return Value::Nil };
-    let value = Value::BulkString(entry.value.to_vec());
+    let value = stored(Some(entry));
+    if is_refused(&value) {
+        return value;
+    }
     if persist {
         entry.expires = None;
     }
@@ -211,8 +226,10 @@ fn getex_options<'a>(args: &[&'a [u8]]) -> Option<(bool, Option<Expiry<'a>>)> {
 /// GETDEL key: the value, or nil, and deletes the key.
 pub fn getdel(call: Call<'_>) -> Value {
     let now = call.clock.millis;
-    let old = stored(call.keys.get(call.args[1], now).map(|entry| &entry.value));
-    call.keys.delete(call.args[1], now);
+    let old = stored(call.keys.get(call.args[1], now).as_deref());
+    if !is_refused(&old) {
+        call.keys.delete(call.args[1], now);
+    }
     old
 }
 
@@ -228,6 +245,12 @@ pub fn exists(call: Call<'_>) -> Value {
     let now = call.clock.millis;
     let there = call.args[1..].iter().filter(|key| call.keys.get(key, now).is_some()).count();
     Value::Int(there as i64)
+}
+
+/// TYPE key: the name of the value's type.
+pub fn type_of(call: Call<'_>) -> Value {
+    let entry = call.keys.get(call.args[1], call.clock.millis);
+    status(entry.map_or("none", |entry| entry.value.type_name()).into())
 }
 
 /// INCR key: adds one.
@@ -263,11 +286,12 @@ fn add(call: Call<'_>, by: i64) -> Value {
         call.keys.put(key, by.to_string().as_bytes(), None);
         return Value::Int(by);
     };
-    let Some(old) = integer(&entry.value) else { return not_an_integer() };
+    let TypedValue::Text(text) = &mut entry.value else { return wrong_type() };
+    let Some(old) = integer(text) else { return not_an_integer() };
     let Some(sum) = old.checked_add(by) else {
         return error("ERR increment or decrement would overflow");
     };
     // In place: the expiry stays.
-    entry.value = Bytes::from_slice(sum.to_string().as_bytes());
+    *text = Bytes::from_slice(sum.to_string().as_bytes());
     Value::Int(sum)
 }

@@ -4,7 +4,7 @@ use super::convert::{arguments, error_table, status_table, to_lua};
 use super::random::Drand48;
 use super::{Raised, SANDBOX, raw};
 use crate::redis::model::cluster::LocalKeys;
-use crate::redis::model::{Call, CommandFunction, Keyspace, READ_ONLY, WallClock, find, writes};
+use crate::redis::model::{Call, CommandFunction, Keyspace, READ_ONLY, WallClock, find};
 use crate::redis::reply::error;
 use mlua::{Lua, LuaString, Result, Table, Value as LuaValue, Variadic};
 use redis::Value;
@@ -67,12 +67,12 @@ impl Host {
         };
         let mut running = self.running.borrow_mut();
         match running.terms {
-            Some(Terms { readonly: true, .. }) if writes(command.name) => error(READ_ONLY),
+            Some(Terms { readonly: true, .. }) if command.writes => error(READ_ONLY),
             Some(Terms { clock, local, .. }) => {
-                if let Some(refusal) = local.and_then(|it| it.refusal(command.name, args)) {
+                if let Some(refusal) = local.and_then(|it| it.refusal(command, args)) {
                     return refusal;
                 }
-                run(Call { keys: &mut running.keys, clock, args, name: command.name })
+                run.run(Call { keys: &mut running.keys, clock, args, name: command.name })
             }
             None => error("ERR redis.call/pcall can only be called inside a script invocation"),
         }

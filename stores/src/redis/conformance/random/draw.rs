@@ -1,5 +1,7 @@
-//! The vocabulary of random sequences: commands with options, right and wrong.
+//! The vocabulary of random sequences: commands with options, right and wrong. Each sequence has
+//! one type of values beside strings, and meets the others rarely, all on the same few keys.
 
+mod collections;
 mod scripts;
 
 use super::transcript::{self, CaseStep};
@@ -60,15 +62,21 @@ struct CommandDraw {
     rng: Rng,
     /// The scripts that were drawn so far.
     scripts: Vec<String>,
+    /// The commands of the sequence beside those on strings.
+    family: &'static [(u64, CommandGenerator)],
 }
 
 /// The sequence of this seed.
 pub fn sequence(seed: u64) -> Vec<CaseStep> {
-    let mut draw = CommandDraw { rng: Rng::new(seed), scripts: Vec::new() };
+    let family = FAMILIES[(seed % FAMILIES.len() as u64) as usize];
+    let mut draw = CommandDraw { rng: Rng::new(seed), scripts: Vec::new(), family };
     (0..STEPS).map(|_| draw.step()).collect()
 }
 
-/// The commands, each as its weight and the function that draws one.
+/// The families of commands, of which each sequence has one.
+const FAMILIES: &[&[(u64, CommandGenerator)]] = &[&[], collections::HASHES];
+
+/// The commands on strings and on the server, each as its weight and the function that draws one.
 const COMMANDS: &[(u64, CommandGenerator)] = &[
     (12, CommandDraw::set),
     (8, CommandDraw::expire),
@@ -81,7 +89,7 @@ const COMMANDS: &[(u64, CommandGenerator)] = &[
     (12, CommandDraw::eval),
     (4, CommandDraw::evalsha),
     (2, CommandDraw::script),
-    (2, CommandDraw::small_talk),
+    (4, CommandDraw::small_talk),
 ];
 
 impl CommandDraw {
@@ -95,14 +103,12 @@ impl CommandDraw {
     }
 
     fn command(&mut self) -> CommandWords {
-        let all: u64 = COMMANDS.iter().map(|(weight, _)| weight).sum();
-        let mut left = self.rng.below(all);
-        let chosen = COMMANDS.iter().find(|(weight, _)| {
-            let here = left < *weight;
-            left = left.saturating_sub(*weight);
-            here
-        });
-        let mut words = chosen.map_or_else(Vec::new, |(_, draw)| draw(self));
+        let family = match self.rng.below(12) {
+            0 => FAMILIES[self.rng.below(FAMILIES.len() as u64) as usize],
+            1..8 => self.family,
+            _ => COMMANDS,
+        };
+        let mut words = self.one_of(if family.is_empty() { COMMANDS } else { family });
         words[0] = self.spelled(&words[0].clone());
         // Too few or too many.
         match self.rng.below(50) {
@@ -111,6 +117,17 @@ impl CommandDraw {
             _ => {}
         }
         words
+    }
+
+    fn one_of(&mut self, commands: &[(u64, CommandGenerator)]) -> CommandWords {
+        let all: u64 = commands.iter().map(|(weight, _)| weight).sum();
+        let mut left = self.rng.below(all);
+        let chosen = commands.iter().find(|(weight, _)| {
+            let here = left < *weight;
+            left = left.saturating_sub(*weight);
+            here
+        });
+        chosen.map_or_else(Vec::new, |(_, draw)| draw(self))
     }
 
     fn of(&mut self, words: &[&str]) -> String {
@@ -230,6 +247,7 @@ impl CommandDraw {
             "TTL",
             "PTTL",
             "PTTL",
+            "TYPE",
             "EXPIRETIME",
             "PEXPIRETIME",
         ];
@@ -274,9 +292,9 @@ impl CommandDraw {
             2 => return vec!["PING".to_owned(), value],
             3 => "SELECT 0",
             4 => return vec!["SELECT".to_owned(), self.of(ODD_NUMBERS)],
-            5 => ["FLUSHALL", "FLUSHDB SYNC", "FLUSHALL ASYNC", "FLUSHDB v"]
-                [self.rng.below(4) as usize],
-            6 => "NOSUCH a b",
+            5 | 6 => ["FLUSHALL", "FLUSHDB SYNC", "FLUSHALL ASYNC", "FLUSHALL SYNC", "FLUSHDB v"]
+                [self.rng.below(5) as usize],
+            7 => "NOSUCH a b",
             _ => "DBSIZE",
         };
         text.split(' ').map(str::to_owned).collect()

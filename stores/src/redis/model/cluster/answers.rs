@@ -2,6 +2,7 @@
 
 use super::Bus;
 use crate::node_name;
+use crate::redis::model::commands::CommandSpec;
 use crate::redis::model::number::integer;
 use crate::redis::model::{Server, WallClock};
 use crate::redis::reply::{bulk, error};
@@ -11,27 +12,6 @@ use smallvec::SmallVec;
 
 /// The answer of a server that is in no cluster.
 const NO_CLUSTER: &str = "ERR This instance has cluster support disabled";
-
-/// Commands without a key.
-const KEYLESS: &[&str] =
-    &["time", "ping", "echo", "select", "dbsize", "flushall", "flushdb", "role", "replicaof"];
-
-/// Commands of which every argument is a key.
-const MANY_KEYS: &[&str] = &["del", "unlink", "exists"];
-
-/// The keys of a command.
-fn keys<'a>(name: &str, args: &'a [&'a [u8]]) -> &'a [&'a [u8]] {
-    match name {
-        "eval" | "evalsha" => {
-            let count = args.get(2).and_then(|count| integer(count));
-            let count = count.and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
-            args.get(3..3 + count).unwrap_or_default()
-        }
-        name if MANY_KEYS.contains(&name) => &args[1..],
-        name if KEYLESS.contains(&name) || name.contains('|') => &[],
-        _ => args.get(1..2).unwrap_or_default(),
-    }
-}
 
 /// The one slot of these keys; `None` if they have several.
 fn common_slot(keys: &[&[u8]]) -> Option<u16> {
@@ -51,8 +31,8 @@ pub struct LocalKeys {
 
 impl LocalKeys {
     /// The refusal of a command that a script calls; `None`: it is let through.
-    pub fn refusal(&self, name: &str, args: &[&[u8]]) -> Option<Value> {
-        let keys = keys(name, args);
+    pub fn refusal(&self, command: &CommandSpec, args: &[&[u8]]) -> Option<Value> {
+        let keys = command.keys(args);
         let Some(slot) = common_slot(keys) else {
             return (!keys.is_empty()).then(|| {
                 error("ERR Script attempted to access keys that do not hash to the same slot")
@@ -68,8 +48,8 @@ impl LocalKeys {
 }
 
 /// The refusal of a client's command that this member cannot carry out; `None`: it can.
-pub fn turn_away(bus: &Bus, name: &str, args: &[&[u8]]) -> Option<Value> {
-    match name {
+pub fn turn_away(bus: &Bus, command: &CommandSpec, args: &[&[u8]]) -> Option<Value> {
+    match command.name {
         "select"
             if integer(args[1]).is_some_and(|index| index != 0 && i32::try_from(index).is_ok()) =>
         {
@@ -78,7 +58,7 @@ pub fn turn_away(bus: &Bus, name: &str, args: &[&[u8]]) -> Option<Value> {
         "replicaof" => return Some(error("ERR REPLICAOF not allowed in cluster mode.")),
         _ => {}
     }
-    let keys = keys(name, args);
+    let keys = command.keys(args);
     if keys.is_empty() {
         return None;
     }

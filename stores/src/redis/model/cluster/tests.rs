@@ -3,6 +3,7 @@
 
 use crate::Store;
 use crate::model_network::ModelNetwork;
+use crate::redis::model::TypedValue;
 use crate::redis::reply::{bulk, error};
 use crate::redis::{ClusterTiming, Instance, Redis};
 use base::{Data, Node, Rng};
@@ -100,7 +101,7 @@ fn a_primary_that_comes_back_follows_its_successor_and_loses_what_it_alone_has()
     assert!(!servers.is_master(0));
     servers.run(SECOND);
     let Instance::Data(server) = &servers.servers[0] else { panic!("it has data") };
-    assert_eq!(server.entries().next().map(|(_, value, _)| value), Some(&b"1"[..]));
+    assert_eq!(server.entries().next().map(|(_, value, _)| value), Some(&TypedValue::text(b"1")));
 }
 
 #[test]
