@@ -84,7 +84,7 @@ fn judge(what: &str, report: &Compared, least: u64) {
 fn redis_suite<S: Servers>() {
     let servers = start::<S>(StoreId::Redis, Duration::from_secs(2));
     let report = stores::redis::conformance::real_arm(&addresses(&servers)[0], 0..sequences());
-    judge("redis", &report.expect("the server answers"), 513);
+    judge("redis", &report.expect("the server answers"), 743);
 }
 
 fn redis_restarts_suite<S: Servers>() {
@@ -107,7 +107,7 @@ fn redis_replicas_suite<S: Servers>() {
     let addresses = addresses(&servers);
     let master = addresses[0].replace(':', " ");
     let report = stores::redis::conformance::replicas_arm(&addresses[0], &addresses[1], &master);
-    judge("redis, a master and its replica", &report.expect("the servers answer"), 66);
+    judge("redis, a master and its replica", &report.expect("the servers answer"), 74);
 }
 
 /// Has servers killed.

@@ -4,7 +4,9 @@
 use super::keyspace::{Keyspace, Millis};
 use super::number::integer;
 use super::value::Collection;
-use super::{Server, admin, cluster, expiry, hashes, replica, strings};
+use super::{
+    Server, admin, cluster, expiry, hashes, lists, replica, score_range, sets, sorted_sets, strings,
+};
 use crate::redis::reply::{error, wrong_arity};
 use redis::Value;
 
@@ -31,7 +33,7 @@ pub struct WallClock {
 
 impl Call<'_> {
     /// Tells something of the collection under the first key; see [`Keyspace::read`].
-    pub fn read<T: Collection>(self, tell: impl FnOnce(&T) -> Value) -> Result<Value, Value> {
+    pub fn read<T: Collection, R>(self, tell: impl FnOnce(&T) -> R) -> Result<R, Value> {
         self.keys.read(self.args[1], self.clock.millis, tell)
     }
 
@@ -78,6 +80,8 @@ pub enum KeyPlaces {
     None,
     /// The first argument is one.
     First,
+    /// The first two are.
+    FirstTwo,
     /// All arguments are.
     All,
     /// They follow their number, as those of a script.
@@ -113,6 +117,7 @@ impl CommandSpec {
         let keys = match self.places {
             KeyPlaces::None => None,
             KeyPlaces::First => args.get(1..2),
+            KeyPlaces::FirstTwo => args.get(1..3),
             KeyPlaces::All => args.get(1..),
             KeyPlaces::Counted => {
                 let count = args.get(2).and_then(|count| integer(count));
@@ -203,6 +208,43 @@ const COMMANDS: &[CommandSpec] = &[
     tell("hkeys", 2, hashes::hkeys),
     tell("hvals", 2, hashes::hvals),
     tell("hgetall", 2, hashes::hgetall),
+    change("zadd", -4, sorted_sets::zadd),
+    change("zincrby", 4, sorted_sets::zincrby),
+    change("zrem", -3, sorted_sets::zrem),
+    change("zremrangebyrank", 4, sorted_sets::zremrangebyrank),
+    change("zremrangebyscore", 4, sorted_sets::zremrangebyscore),
+    change("zremrangebylex", 4, sorted_sets::zremrangebylex),
+    change("zpopmin", -2, sorted_sets::zpopmin),
+    change("zpopmax", -2, sorted_sets::zpopmax),
+    tell("zrange", -4, score_range::zrange),
+    tell("zrevrange", -4, score_range::zrevrange),
+    tell("zrangebyscore", -4, score_range::zrangebyscore),
+    tell("zrevrangebyscore", -4, score_range::zrevrangebyscore),
+    tell("zcount", 4, score_range::zcount),
+    tell("zcard", 2, score_range::zcard),
+    tell("zscore", 3, score_range::zscore),
+    tell("zmscore", -3, score_range::zmscore),
+    tell("zrank", 3, score_range::zrank),
+    tell("zrevrank", 3, score_range::zrevrank),
+    change("lpush", -3, lists::lpush),
+    change("rpush", -3, lists::rpush),
+    change("lpushx", -3, lists::lpushx),
+    change("rpushx", -3, lists::rpushx),
+    change("lpop", -2, lists::lpop),
+    change("rpop", -2, lists::rpop),
+    change("lrem", 4, lists::lrem),
+    change("ltrim", 4, lists::ltrim),
+    change("rpoplpush", 3, lists::rpoplpush).with(KeyPlaces::FirstTwo),
+    change("lmove", 5, lists::lmove).with(KeyPlaces::FirstTwo),
+    tell("lrange", 4, lists::lrange),
+    tell("llen", 2, lists::llen),
+    tell("lindex", 3, lists::lindex),
+    change("sadd", -3, sets::sadd),
+    change("srem", -3, sets::srem),
+    tell("sismember", 3, sets::sismember),
+    tell("smismember", -3, sets::smismember),
+    tell("scard", 2, sets::scard),
+    tell("smembers", 2, sets::smembers),
     write("expireat", -3, expiry::expireat),
     write("pexpireat", -3, expiry::pexpireat),
     read("expiretime", 2, expiry::expiretime),

@@ -82,12 +82,12 @@ impl Keyspace {
     ///
     /// # Errors
     /// The error reply, if the key has a value of another type.
-    pub fn read<T: Collection>(
+    pub fn read<T: Collection, R>(
         &mut self,
         key: &[u8],
         now: Millis,
-        tell: impl FnOnce(&T) -> Value,
-    ) -> Result<Value, Value> {
+        tell: impl FnOnce(&T) -> R,
+    ) -> Result<R, Value> {
         match self.get(key, now) {
             Some(entry) => T::of(&mut entry.value).map(|it| tell(it)).ok_or_else(wrong_type),
             None => Ok(tell(&T::default())),

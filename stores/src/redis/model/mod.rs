@@ -1,6 +1,6 @@
 //! A Redis server as a pure state machine, worded like Redis 7.0.15.
 //!
-//! It keeps strings and hashes, in one database. Expiry goes by the wall clock that it is handed, in
+//! It keeps strings, hashes, lists, sets and sorted sets, in one database. Expiry goes by the wall clock that it is handed, in
 //! milliseconds. Scripts run in real Lua 5.1 (see [`crate::redis::script`]).
 
 mod admin;
@@ -9,12 +9,16 @@ mod commands;
 mod expiry;
 mod hashes;
 mod keyspace;
+mod lists;
 #[cfg(any(test, feature = "real"))]
 mod network;
 mod number;
 mod option;
 mod replica;
+mod score_range;
 pub mod sentinel;
+mod sets;
+mod sorted_sets;
 mod strings;
 mod value;
 

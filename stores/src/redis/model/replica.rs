@@ -359,14 +359,16 @@ mod tests {
             (reply != crate::redis::reply::wrong_arity(name)).then_some(command)
         });
         let Some(command) = reply else { return true };
-        ["SET 10 10", "HSET 10 10 10"].iter().all(|stored| {
-            pair.ask(0, cmd("FLUSHALL").arg("SYNC"));
-            pair.ask(0, &crate::redis::conformance::command(stored));
-            pair.ask(0, cmd("PEXPIRE").arg("10").arg(5_000));
-            let before = pair.held();
-            pair.ask(0, &command);
-            before == pair.held()
-        })
+        ["SET 10 10", "HSET 10 10 10", "ZADD 10 10 10", "RPUSH 10 10 10", "SADD 10 10"].iter().all(
+            |stored| {
+                pair.ask(0, cmd("FLUSHALL").arg("SYNC"));
+                pair.ask(0, &crate::redis::conformance::command(stored));
+                pair.ask(0, cmd("PEXPIRE").arg("10").arg(5_000));
+                let before = pair.held();
+                pair.ask(0, &command);
+                before == pair.held()
+            },
+        )
     }
 
     #[test]

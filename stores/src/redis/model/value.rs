@@ -2,6 +2,9 @@
 
 use super::hashes::HashValue;
 use super::keyspace::Bytes;
+use super::lists::ListValue;
+use super::sets::SetValue;
+use super::sorted_sets::SortedSetValue;
 use crate::redis::reply::error;
 use redis::Value;
 
@@ -12,6 +15,12 @@ pub enum TypedValue {
     Text(Bytes),
     /// A hash.
     Hash(HashValue),
+    /// A list.
+    List(ListValue),
+    /// A set.
+    Set(SetValue),
+    /// A sorted set.
+    SortedSet(SortedSetValue),
 }
 
 /// A type of values that hold several things. One that holds none is not stored: its key is gone.
@@ -37,6 +46,9 @@ impl TypedValue {
         match self {
             Self::Text(_) => "string",
             Self::Hash(_) => "hash",
+            Self::List(_) => "list",
+            Self::Set(_) => "set",
+            Self::SortedSet(_) => "zset",
         }
     }
 }

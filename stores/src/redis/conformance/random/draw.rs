@@ -74,7 +74,8 @@ pub fn sequence(seed: u64) -> Vec<CaseStep> {
 }
 
 /// The families of commands, of which each sequence has one.
-const FAMILIES: &[&[(u64, CommandGenerator)]] = &[&[], collections::HASHES];
+const FAMILIES: &[&[(u64, CommandGenerator)]] =
+    &[&[], collections::HASHES, collections::SORTED_SETS, collections::LISTS, collections::SETS];
 
 /// The commands on strings and on the server, each as its weight and the function that draws one.
 const COMMANDS: &[(u64, CommandGenerator)] = &[

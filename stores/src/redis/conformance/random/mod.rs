@@ -20,7 +20,7 @@ use crate::redis::Server;
 use crate::redis::model::Millis;
 use crate::redis::script::Engine;
 use base::{Mono, WallTime};
-use redis::Cmd;
+use redis::{Cmd, Value};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
@@ -70,8 +70,9 @@ impl Comparison for BesideModel<'_> {
         let command = transcript::command(&text);
         let (moments, value) = self.subject.timed(connection, &command)?;
         self.now = moments.1;
-        let got = transcript::render(&value);
-        let (agreeing, other) = answers(&self.models, moments, &command, &got);
+        let has_order = !has_no_order(&text);
+        let got = shown(value, has_order);
+        let (agreeing, other) = answers(&self.models, moments, &command, &got, has_order);
         // Redis stops its clock during a script for some commands, and not for others.
         let is_script = text.to_lowercase().starts_with("eval");
         match agreeing.len() {
@@ -87,6 +88,24 @@ impl Comparison for BesideModel<'_> {
     }
 }
 
+/// Returns true if the reply may have the members of a set in it, whose order is by chance. A
+/// script that is called by its SHA-1 does not show what it calls.
+fn has_no_order(text: &str) -> bool {
+    let text = text.to_lowercase();
+    text.contains("smembers") || text.starts_with("evalsha")
+}
+
+/// A reply line by line; where it has no order, its lists are sorted.
+fn shown(value: Value, has_order: bool) -> Vec<String> {
+    fn sorted(value: Value) -> Value {
+        let Value::Array(values) = value else { return value };
+        let mut values: Vec<Value> = values.into_iter().map(sorted).collect();
+        values.sort_by_cached_key(transcript::render);
+        Value::Array(values)
+    }
+    transcript::render(&if has_order { value } else { sorted(value) })
+}
+
 /// The models that give this reply at one of these moments, as the command leaves them; and what
 /// one of the others says.
 fn answers(
@@ -94,11 +113,12 @@ fn answers(
     moments: Moments,
     command: &Cmd,
     got: &[String],
+    has_order: bool,
 ) -> (Vec<Server>, Vec<String>) {
     let mut agreeing: Vec<Server> = Vec::new();
     let mut other = Vec::new();
     let mut ask = |mut model: Server, at: Millis| {
-        let said = transcript::render(&model.execute(wall(at), command));
+        let said = shown(model.execute(wall(at), command), has_order);
         if said != got {
             other = said;
         } else if !agreeing.iter().any(|known| known.entries().eq(model.entries())) {

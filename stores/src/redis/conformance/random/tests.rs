@@ -4,7 +4,7 @@
 use super::*;
 use crate::redis::conformance::model::Modelled;
 use crate::redis::model::command_names;
-use redis::{Arg, Value};
+use redis::Arg;
 use std::io;
 
 const SEEDS: Range<u64> = 0..300;
