@@ -68,11 +68,11 @@ impl ConnectionLike for LinkConnection {
         offset: usize,
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
-        if pipeline.is_transaction() {
-            check_known("MULTI");
-        }
         // All leave at once, in their order.
-        let replies: Vec<_> = pipeline.cmd_iter().map(|command| self.send(command)).collect();
+        let around = |name| pipeline.is_transaction().then(|| self.send(&redis::cmd(name)));
+        let mut replies: Vec<_> = around("MULTI").into_iter().collect();
+        replies.extend(pipeline.cmd_iter().map(|command| self.send(command)));
+        replies.extend(around("EXEC"));
         Box::pin(SendWrapper::new(async move {
             let mut all = Vec::with_capacity(replies.len());
             for reply in replies {

@@ -7,12 +7,14 @@
 //! Each answer is good until a call fails in any other way; the next call asks anew. No command is
 //! ever sent again that may have been carried out.
 
+use super::model::find;
 use super::shards::slot;
 use super::{Redis, Refusal, Shards};
 use crate::driver::no_server;
 use crate::node_number;
 use base::{Answer, CallError, Link, LocalFuture, World};
 use redis::{Arg, Cmd, FromRedisValue, Value};
+use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::future::ready;
 use std::rc::Rc;
@@ -108,24 +110,19 @@ fn moved(answer: &Answer<Redis>) -> Option<usize> {
     node_number(name).map(|number| number as usize)
 }
 
-/// The first key of a command; `None` if it has none.
+/// The first key of a command; `None` if it has none. That of a command which the model does not
+/// know is its first argument.
 fn first_key(request: &Cmd) -> Option<&[u8]> {
-    const SCRIPTS: &[&str] = &["EVAL", "EVALSHA"];
-    const KEYLESS: &[&str] = &["SCRIPT", "TIME", "PING", "ECHO", "ROLE", "DBSIZE", "CLUSTER"];
-    let is_one_of = |names: &[&str], name: &[u8]| {
-        names.iter().any(|it| it.as_bytes().eq_ignore_ascii_case(name))
-    };
-    let mut args = request.args_iter().map(|arg| match arg {
-        Arg::Simple(bytes) => bytes,
-        _ => &[],
-    });
-    match args.next()? {
-        name if is_one_of(KEYLESS, name) => None,
-        name if is_one_of(SCRIPTS, name) => {
-            let count = args.nth(1)?;
-            (count != b"0").then(|| args.next())?
-        }
-        _ => args.next(),
+    let args: SmallVec<[&[u8]; 8]> = request
+        .args_iter()
+        .map(|arg| match arg {
+            Arg::Simple(bytes) => bytes,
+            _ => &[],
+        })
+        .collect();
+    match find(&args) {
+        Some(command) => command.keys(&args).first().copied(),
+        None => args.get(1).copied(),
     }
 }
 

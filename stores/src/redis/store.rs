@@ -183,6 +183,7 @@ impl Enumerable for Server {
         for entry in self.entries() {
             entry.hash(into);
         }
+        self.sessions().hash(into);
     }
 
     fn things(&self) -> BTreeMap<String, u64> {

@@ -57,6 +57,9 @@ pub trait ConformanceSubject {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// Closes a connection. The next call opens it anew.
+    fn hang_up(&mut self, connection: usize);
+
     /// Lets this much time pass.
     fn wait(&mut self, duration: Duration);
 }
@@ -110,6 +113,10 @@ impl Comparison for Cases<'_> {
                 return Ok(());
             }
             CaseStep::Restart(data) => return Ok(self.subject.restart(*data)?),
+            CaseStep::HangUp(connection) => {
+                self.subject.hang_up(*connection);
+                return Ok(());
+            }
             CaseStep::Call { connection, text, expected } => (*connection, text, expected),
         };
         let got = match self.master {
@@ -130,7 +137,12 @@ fn other_reply(expected: &[String], got: &[String]) -> Stop {
     Stop::Differs(format!("\nexpected {}\ngot      {}", lines(expected), lines(got)))
 }
 
+/// The number of connections that cases and sequences use.
+const CONNECTIONS: usize = 3;
+
+/// Makes an empty server, whose connections are in no transaction.
 fn empty(subject: &mut dyn ConformanceSubject) -> io::Result<()> {
+    (0..CONNECTIONS).for_each(|connection| subject.hang_up(connection));
     subject.call(0, &redis::cmd("FLUSHALL"))?;
     subject.call(0, redis::cmd("SCRIPT").arg("FLUSH"))?;
     Ok(())

@@ -15,6 +15,9 @@ use std::time::Duration;
 /// A server that does not answer within this time has failed.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
+/// The connection that asks for the time.
+const CLOCK: usize = usize::MAX;
+
 /// Runs the suite against the server at this address ("127.0.0.1:6379"), and then the random
 /// sequences of these seeds against it and the model side by side. It empties the server.
 ///
@@ -70,6 +73,10 @@ impl ConformanceSubject for Restarted<'_> {
         Ok(())
     }
 
+    fn hang_up(&mut self, connection: usize) {
+        self.real.forget(connection);
+    }
+
     fn wait(&mut self, duration: Duration) {
         self.real.wait(duration);
     }
@@ -100,19 +107,9 @@ impl RealRedis {
         Ok((stream, Parser::new()))
     }
 
-    /// Sends the commands at once, and reads a reply to each.
-    fn exchange(&mut self, connection: usize, commands: &[&Cmd]) -> io::Result<Vec<Value>> {
-        if !self.connections.contains_key(&connection) {
-            let opened = self.open(connection)?;
-            self.connections.insert(connection, opened);
-        }
-        let Some((stream, parser)) = self.connections.get_mut(&connection) else {
-            return Err(io::ErrorKind::NotConnected.into());
-        };
-        let bytes: Vec<u8> = commands.iter().flat_map(|cmd| cmd.get_packed_command()).collect();
-        stream.write_all(&bytes)?;
-        let mut reply = || parser.parse_value(&mut *stream).map_err(io::Error::other);
-        commands.iter().map(|_| reply()).collect()
+    /// The time by the server's clock. A connection of its own asks: others may be in transactions.
+    fn now(&mut self) -> io::Result<i64> {
+        millis(&self.call(CLOCK, &redis::cmd("TIME"))?)
     }
 }
 
@@ -134,17 +131,25 @@ fn millis(time: &Value) -> io::Result<i64> {
 
 impl ConformanceSubject for RealRedis {
     fn call(&mut self, connection: usize, command: &Cmd) -> io::Result<Value> {
-        let replies = self.exchange(connection, &[command])?;
-        replies.into_iter().next().ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+        if !self.connections.contains_key(&connection) {
+            let opened = self.open(connection)?;
+            self.connections.insert(connection, opened);
+        }
+        let Some((stream, parser)) = self.connections.get_mut(&connection) else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
+        stream.write_all(&command.get_packed_command())?;
+        parser.parse_value(stream).map_err(io::Error::other)
     }
 
     fn timed(&mut self, connection: usize, command: &Cmd) -> io::Result<(Moments, Value)> {
-        let time = redis::cmd("TIME");
-        let mut replies = self.exchange(connection, &[&time, command, &time])?;
-        let after = replies.pop().map_or(Ok(0), |time| millis(&time))?;
-        let value = replies.pop().unwrap_or(Value::Nil);
-        let before = replies.pop().map_or(Ok(0), |time| millis(&time))?;
-        Ok(((before, after), value))
+        let before = self.now()?;
+        let value = self.call(connection, command)?;
+        Ok(((before, self.now()?), value))
+    }
+
+    fn hang_up(&mut self, connection: usize) {
+        self.forget(connection);
     }
 
     fn wait(&mut self, duration: Duration) {

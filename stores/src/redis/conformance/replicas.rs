@@ -70,6 +70,8 @@ mod tests {
             Err(io::ErrorKind::Unsupported.into())
         }
 
+        fn hang_up(&mut self, _: usize) {}
+
         fn wait(&mut self, duration: Duration) {
             self.0.run(duration);
         }

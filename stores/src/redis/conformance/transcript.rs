@@ -30,6 +30,8 @@ pub enum CaseStep {
     Wait(Duration),
     /// A crash of the server, which starts again with its data or without.
     Restart(Data),
+    /// The end of a connection, from 0.
+    HangUp(usize),
 }
 
 /// Shows the step as the cases write it.
@@ -39,6 +41,7 @@ impl fmt::Debug for CaseStep {
             Self::Call { connection, text, .. } => write!(f, "{}> {text}", connection + 1),
             Self::Wait(duration) => write!(f, "wait {}ms", duration.as_millis()),
             Self::Restart(data) => write!(f, "restart {data:?}"),
+            Self::HangUp(connection) => write!(f, "{} hangs up", connection + 1),
         }
     }
 }
@@ -58,7 +61,8 @@ pub fn parse(text: &str) -> Vec<ConformanceCase> {
 
 impl ConformanceCase {
     fn read(&mut self, line: &str) {
-        if let Some(step) = call(line).or_else(|| wait(line)).or_else(|| restart(line)) {
+        let step = call(line).or_else(|| wait(line)).or_else(|| restart(line));
+        if let Some(step) = step.or_else(|| hang_up(line)) {
             self.steps.push(step);
         } else if let Some(CaseStep::Call { expected, .. }) = self.steps.last_mut() {
             expected.push(line.to_owned());
@@ -73,6 +77,11 @@ fn call(line: &str) -> Option<CaseStep> {
         number => number.parse::<usize>().ok()?.checked_sub(1)?,
     };
     Some(CaseStep::Call { connection, text: text.to_owned(), expected: Vec::new() })
+}
+
+fn hang_up(line: &str) -> Option<CaseStep> {
+    let number = line.strip_suffix(" hangs up")?.parse::<usize>().ok()?;
+    number.checked_sub(1).map(CaseStep::HangUp)
 }
 
 fn wait(line: &str) -> Option<CaseStep> {

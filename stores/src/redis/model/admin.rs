@@ -70,11 +70,6 @@ pub fn no_subcommand(_: &mut Server, _: WallClock, _: &[&[u8]]) -> Value {
     syntax_error()
 }
 
-/// CLIENT ID: the number of the caller's connection.
-pub fn client_id(server: &mut Server, _: WallClock, _: &[&[u8]]) -> Value {
-    Value::Int(server.connection as i64)
-}
-
 /// SCRIPT LOAD script.
 pub fn script_load(server: &mut Server, _: WallClock, args: &[&[u8]]) -> Value {
     match server.scripts.load(args[2]) {

@@ -5,7 +5,8 @@ use super::keyspace::{Keyspace, Millis};
 use super::number::integer;
 use super::value::Collection;
 use super::{
-    Server, admin, cluster, expiry, hashes, lists, replica, score_range, sets, sorted_sets, strings,
+    Server, admin, cluster, expiry, hashes, lists, replica, score_range, session, sets,
+    sorted_sets, strings, transactions,
 };
 use crate::redis::reply::{error, wrong_arity};
 use redis::Value;
@@ -113,7 +114,7 @@ impl CommandSpec {
     }
 
     /// The keys among the arguments of a call.
-    pub fn keys<'a>(&self, args: &'a [&'a [u8]]) -> &'a [&'a [u8]] {
+    pub fn keys<'a, 'b>(&self, args: &'a [&'b [u8]]) -> &'a [&'b [u8]] {
         let keys = match self.places {
             KeyPlaces::None => None,
             KeyPlaces::First => args.get(1..2),
@@ -194,6 +195,7 @@ const COMMANDS: &[CommandSpec] = &[
     write("incrby", 3, strings::incrby),
     write("decr", 2, strings::decr),
     write("decrby", 3, strings::decrby),
+    write("append", 3, strings::append),
     read("type", 2, strings::type_of),
     change("hset", -4, hashes::hset),
     change("hsetnx", 4, hashes::hsetnx),
@@ -257,6 +259,11 @@ const COMMANDS: &[CommandSpec] = &[
     read("dbsize", 1, admin::dbsize).with(KeyPlaces::None),
     write("flushall", -1, admin::flush).with(KeyPlaces::None),
     write("flushdb", -1, admin::flush).with(KeyPlaces::None),
+    server("multi", 1, transactions::multi),
+    server("exec", 1, transactions::exec),
+    server("discard", 1, transactions::discard),
+    server("watch", -2, transactions::watch).with(KeyPlaces::All),
+    server("unwatch", 1, transactions::unwatch),
     container("script"),
     server("script|load", 3, admin::script_load),
     server("script|exists", -3, admin::script_exists),
@@ -264,7 +271,9 @@ const COMMANDS: &[CommandSpec] = &[
     server("replicaof", 3, replica::replicaof),
     server("role", 1, replica::role),
     container("client"),
-    server("client|id", 2, admin::client_id),
+    server("client|id", 2, session::client_id),
+    server("client|setname", 3, session::client_setname),
+    server("client|getname", 2, session::client_getname),
     container("cluster"),
     server("cluster|slots", 2, cluster::slots),
     server("cluster|keyslot", 3, cluster::keyslot),

@@ -106,6 +106,7 @@ fn expire_from(call: Call<'_>, base: Millis, unit: i64) -> Value {
         call.keys.delete(key, now);
     } else {
         entry.expires = Some(when);
+        call.keys.touch(key, true);
     }
     flag(true)
 }
@@ -113,7 +114,11 @@ fn expire_from(call: Call<'_>, base: Millis, unit: i64) -> Value {
 /// PERSIST key: removes the expiry.
 pub fn persist(call: Call<'_>) -> Value {
     let entry = call.keys.get(call.args[1], call.clock.millis);
-    flag(entry.is_some_and(|entry| entry.expires.take().is_some()))
+    let had_one = entry.is_some_and(|entry| entry.expires.take().is_some());
+    if had_one {
+        call.keys.touch(call.args[1], true);
+    }
+    flag(had_one)
 }
 
 /// TTL key, in seconds, rounded.

@@ -1,6 +1,7 @@
 //! The keys of a server: values, each with or without the time at which it runs out.
 
 use super::value::{Collection, TypedValue, wrong_type};
+use super::watched::WatchedKey;
 use crate::model::{By, Noted, What};
 use redis::Value;
 use smallvec::SmallVec;
@@ -36,6 +37,8 @@ pub struct Keyspace {
     entries: Vec<(Bytes, StoredValue)>,
     /// The changes of the keys since the journal was last taken.
     pub journal: Vec<Noted>,
+    /// The keys that connections watch.
+    pub watched: Vec<WatchedKey>,
 }
 
 /// Compares the keys alone: two servers hold the same, however it came there.
@@ -62,6 +65,11 @@ impl Keyspace {
             return None;
         }
         Some(&mut self.entries[place].1)
+    }
+
+    /// Returns true if there is a key that has run out, which nobody has noticed.
+    pub fn has_expired(&self, key: &[u8], now: Millis) -> bool {
+        self.place(key).is_ok_and(|place| self.entries[place].1.is_expired(now))
     }
 
     /// Stores a string, whatever was there.
@@ -133,6 +141,7 @@ impl Keyspace {
     }
 
     fn note(&mut self, object: Bytes, what: What) {
+        self.touch(&object, matches!(what, What::Written(_)));
         self.journal.push(Noted { object, what, zxid: None });
     }
 
@@ -140,9 +149,11 @@ impl Keyspace {
     /// samples and repeats while many of them have run out; for the few keys of a lock test that
     /// is all of them.
     pub fn expire_cycle(&mut self, now: Millis) {
+        let before = self.journal.len();
         let expired = self.entries.extract_if(.., |(_, entry)| entry.is_expired(now));
         let noted = |(object, _)| Noted { object, what: What::Expired, zxid: None };
         self.journal.extend(expired.map(noted));
+        self.touch_noted(before);
     }
 
     /// All entries, by name: key, value and expiry.
@@ -152,8 +163,19 @@ impl Keyspace {
 
     /// Removes everything, and records this reason.
     pub fn clear(&mut self, what: What) {
+        let before = self.journal.len();
         let noted = |(object, _)| Noted { object, what, zxid: None };
         self.journal.extend(self.entries.drain(..).map(noted));
+        self.touch_noted(before);
+    }
+
+    /// Tells whoever watches keys that those are gone which the journal has noted since then.
+    fn touch_noted(&mut self, since: usize) {
+        if self.watched.is_empty() {
+            return;
+        }
+        let gone: Vec<Bytes> = self.journal[since..].iter().map(|it| it.object.clone()).collect();
+        gone.iter().for_each(|key| self.touch(key, false));
     }
 
     /// Goes back to an earlier state: what came later is lost.
@@ -180,7 +202,17 @@ impl Keyspace {
 
     /// Takes over the data of another server, as its replica.
     pub fn copy(&mut self, from: &Self) {
+        if !self.watched.is_empty() {
+            let mut changed = Vec::new();
+            self.differences(from, &mut changed);
+            changed.iter().for_each(|it| self.touch(&it.object, it.what == What::Restored));
+        }
         self.entries.clone_from(&from.entries);
+    }
+
+    /// Takes over the data and the journal of an earlier moment, as if nothing had happened since.
+    pub fn undo(&mut self, before: Self) {
+        (self.entries, self.journal) = (before.entries, before.journal);
     }
 
     /// The number of keys stored, counting those that have run out unnoticed, as DBSIZE does.

@@ -17,10 +17,13 @@ mod option;
 mod replica;
 mod score_range;
 pub mod sentinel;
+mod session;
 mod sets;
 mod sorted_sets;
 mod strings;
+mod transactions;
 mod value;
+mod watched;
 
 use commands::CommandSpec;
 pub(crate) use commands::names as command_names;
@@ -34,13 +37,16 @@ pub(crate) use replica::READ_ONLY;
 pub use value::TypedValue;
 
 use crate::model::{Clocks, Noted, Out, Peer, ServerModel, What};
+use crate::redis::reply::error;
 use crate::redis::script::{Engine, Scripts};
 use crate::redis::{ClusterTiming, Layout, Packet, Shards};
 use base::{Data, Mono, WallTime, emplace};
 use cluster::Bus;
 use redis::{Arg, Cmd, Value};
 use replica::Replication;
+use session::ClientSession;
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The interval at which Redis looks for keys that have run out though nobody asks for them (`hz
@@ -63,6 +69,10 @@ pub struct Server {
     bus: Option<Box<Bus>>,
     /// The connection whose command is being executed.
     connection: u64,
+    /// The connections of which more is known than that they are there.
+    sessions: BTreeMap<u64, ClientSession>,
+    /// True while the commands of a transaction are executed.
+    is_transaction: bool,
 }
 
 impl Server {
@@ -81,6 +91,8 @@ impl Server {
             replication: Replication::default(),
             bus: None,
             connection: 1,
+            sessions: BTreeMap::new(),
+            is_transaction: false,
         }
     }
 
@@ -137,19 +149,42 @@ impl Server {
             millis: i64::try_from(now.millis()).unwrap_or(i64::MAX),
             micros: i64::try_from(now.nanos() / 1000).unwrap_or(i64::MAX),
         };
-        let command = commands::checked(&args);
-        if let (Some(bus), Ok(command)) = (&self.bus, &command)
-            && let Some(refusal) = cluster::turn_away(bus, command, &args)
+        let admitted = self.admitted(&args);
+        if !self.sessions.is_empty()
+            && let Some(reply) = self.queue(&admitted, &args)
         {
-            return refusal;
+            return reply;
         }
-        match command {
-            Ok(command) if self.replication.follows() => {
-                self.execute_unchanged(command, |server| server.run(command, clock, &args))
-            }
-            Ok(command) => self.run(command, clock, &args),
-            Err(refusal) => refusal,
+        match admitted {
+            Ok(command) => self.run_here(command, clock, &args),
+            Err(refusal) => self.refused(refusal, &args),
         }
+    }
+
+    /// Executes a command of this connection.
+    #[cfg(any(test, feature = "real"))]
+    pub(crate) fn execute_on(&mut self, connection: u64, now: WallTime, command: &Cmd) -> Value {
+        self.connection = connection;
+        self.execute(now, command)
+    }
+
+    /// The command, if this server may execute it with these arguments.
+    fn admitted(&self, args: &[&[u8]]) -> Result<&'static CommandSpec, Value> {
+        let command = commands::checked(args)?;
+        if let Some(bus) = &self.bus
+            && let Some(refusal) = cluster::turn_away(bus, command, args)
+        {
+            return Err(refusal);
+        }
+        if command.writes && self.follows() { Err(error(READ_ONLY)) } else { Ok(command) }
+    }
+
+    /// Executes a command as a primary does, or as a replica.
+    fn run_here(&mut self, command: &CommandSpec, clock: WallClock, args: &[&[u8]]) -> Value {
+        if self.follows() && !self.is_transaction {
+            return self.execute_unchanged(|server| server.run(command, clock, args));
+        }
+        self.run(command, clock, args)
     }
 
     fn run(&mut self, command: &CommandSpec, clock: WallClock, args: &[&[u8]]) -> Value {
@@ -194,9 +229,9 @@ impl ServerModel for Server {
         }
     }
 
-    /// A connection owns nothing here: no transaction, no subscription, no blocked command.
     fn disconnected(&mut self, _: Clocks, connection: u64, _: &mut Vec<Out<Packet>>) {
         self.replication.forget(connection);
+        self.forget(connection);
     }
 
     fn tick(&mut self, at: Clocks, out: &mut Vec<Out<Packet>>) -> Option<Mono> {
@@ -229,6 +264,8 @@ impl ServerModel for Server {
     fn restart(&mut self, at: Clocks, data: Data) {
         self.replication = self.replication.restarted();
         self.scripts.clear();
+        self.sessions.clear();
+        self.keys.watched.clear();
         self.scripts.refuse_writes(self.replication.follows());
         if let Some(bus) = &mut self.bus {
             bus.restart();

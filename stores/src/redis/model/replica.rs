@@ -11,7 +11,6 @@
 //! which a Sentinel has it written.
 
 use super::Server;
-use super::commands::CommandSpec;
 use super::keyspace::Keyspace;
 use super::number::integer;
 use super::sentinel::{Status, Word};
@@ -162,18 +161,11 @@ impl Server {
     }
 
     /// Executes a command on a replica. What it finds expired stays where it is.
-    pub(super) fn execute_unchanged(
-        &mut self,
-        command: &CommandSpec,
-        run: impl FnOnce(&mut Self) -> Value,
-    ) -> Value {
-        if command.writes {
-            return error(READ_ONLY);
-        }
+    pub(super) fn execute_unchanged(&mut self, run: impl FnOnce(&mut Self) -> Value) -> Value {
         let before = self.keys.clone();
         let reply = run(self);
         // It may have been promoted by this very command, and has removed nothing all the same.
-        self.keys = before;
+        self.keys.undo(before);
         reply
     }
 

@@ -189,14 +189,19 @@ pub fn getex(call: Call<'_>) -> Value {
     if is_refused(&value) {
         return value;
     }
-    if persist {
-        entry.expires = None;
-    }
-    let Some((unit, text)) = expiry else { return value };
+    let Some((unit, text)) = expiry else {
+        if persist && entry.expires.take().is_some() {
+            call.keys.touch(call.args[1], true);
+        }
+        return value;
+    };
     match expiry_time(unit, text, now, call.name) {
         // A time that is over deletes the key at once.
         Ok(when) if when <= now => drop(call.keys.delete(call.args[1], now)),
-        Ok(when) => entry.expires = Some(when),
+        Ok(when) => {
+            entry.expires = Some(when);
+            call.keys.touch(call.args[1], true);
+        }
         Err(refusal) => return refusal,
     }
     value
@@ -293,5 +298,20 @@ fn add(call: Call<'_>, by: i64) -> Value {
     };
     // In place: the expiry stays.
     *text = Bytes::from_slice(sum.to_string().as_bytes());
+    call.keys.touch(key, true);
     Value::Int(sum)
+}
+
+/// APPEND key bytes: the length of the string.
+pub fn append(call: Call<'_>) -> Value {
+    let (key, bytes) = (call.args[1], call.args[2]);
+    let Some(entry) = call.keys.get(key, call.clock.millis) else {
+        call.keys.put(key, bytes, None);
+        return Value::Int(bytes.len() as i64);
+    };
+    let TypedValue::Text(text) = &mut entry.value else { return wrong_type() };
+    text.extend_from_slice(bytes);
+    let length = text.len();
+    call.keys.touch(key, true);
+    Value::Int(length as i64)
 }

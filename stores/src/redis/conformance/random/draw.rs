@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The number of steps in a sequence.
 const STEPS: u64 = 30;
 /// The number of connections that take part.
-const CONNECTIONS: u64 = 3;
+const CONNECTIONS: u64 = super::super::CONNECTIONS as u64;
 
 /// A few names, so that commands meet on the same keys.
 const KEYS: &[&str] = &["a", "b", "lock"];
@@ -74,8 +74,24 @@ pub fn sequence(seed: u64) -> Vec<CaseStep> {
 }
 
 /// The families of commands, of which each sequence has one.
-const FAMILIES: &[&[(u64, CommandGenerator)]] =
-    &[&[], collections::HASHES, collections::SORTED_SETS, collections::LISTS, collections::SETS];
+const FAMILIES: &[&[(u64, CommandGenerator)]] = &[
+    &[],
+    collections::HASHES,
+    collections::SORTED_SETS,
+    collections::LISTS,
+    collections::SETS,
+    TRANSACTIONS,
+];
+
+/// The commands of transactions, and the state of connections.
+const TRANSACTIONS: &[(u64, CommandGenerator)] = &[
+    (10, CommandDraw::transaction),
+    (5, CommandDraw::watch),
+    (6, CommandDraw::on_a_value),
+    (4, CommandDraw::on_keys),
+    (3, CommandDraw::set),
+    (3, CommandDraw::client_name),
+];
 
 /// The commands on strings and on the server, each as its weight and the function that draws one.
 const COMMANDS: &[(u64, CommandGenerator)] = &[
@@ -99,6 +115,9 @@ impl CommandDraw {
             return CaseStep::Wait(Duration::from_millis(1 + self.rng.below(25)));
         }
         let connection = self.rng.below(CONNECTIONS) as usize;
+        if self.rng.chance(0.01) {
+            return CaseStep::HangUp(connection);
+        }
         let text = transcript::line(&self.command());
         CaseStep::Call { connection, text, expected: Vec::new() }
     }
@@ -256,7 +275,7 @@ impl CommandDraw {
     }
 
     fn on_a_value(&mut self) -> CommandWords {
-        vec![self.of(&["SETNX", "SETNX", "GETSET"]), self.key(), self.value()]
+        vec![self.of(&["SETNX", "SETNX", "GETSET", "APPEND"]), self.key(), self.value()]
     }
 
     fn on_keys(&mut self) -> CommandWords {
@@ -283,6 +302,23 @@ impl CommandDraw {
             ("PSETEX", self.millis())
         };
         vec![name.to_owned(), self.key(), number, self.value()]
+    }
+
+    fn transaction(&mut self) -> CommandWords {
+        vec![self.of(&["MULTI", "MULTI", "MULTI", "EXEC", "EXEC", "EXEC", "DISCARD", "UNWATCH"])]
+    }
+
+    fn watch(&mut self) -> CommandWords {
+        let mut words = vec!["WATCH".to_owned()];
+        (0..=self.rng.below(2)).for_each(|_| words.push(self.key()));
+        words
+    }
+
+    fn client_name(&mut self) -> CommandWords {
+        match self.rng.below(3) {
+            0 => vec!["CLIENT".to_owned(), "GETNAME".to_owned()],
+            _ => vec!["CLIENT".to_owned(), self.spelled("SETNAME"), self.value()],
+        }
     }
 
     fn small_talk(&mut self) -> CommandWords {

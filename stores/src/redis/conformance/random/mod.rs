@@ -66,15 +66,27 @@ impl Comparison for BesideModel<'_> {
                 return Ok(());
             }
             CaseStep::Restart(data) => return Ok(self.subject.restart(*data)?),
+            CaseStep::HangUp(connection) => {
+                self.subject.hang_up(*connection);
+                let gone = |model: &mut Server| {
+                    let clocks = Clocks { wall: wall(self.now), mono: Mono::ZERO };
+                    model.disconnected(clocks, *connection as u64, &mut Vec::new());
+                };
+                self.models.iter_mut().for_each(gone);
+                return Ok(());
+            }
         };
         let command = transcript::command(&text);
         let (moments, value) = self.subject.timed(connection, &command)?;
         self.now = moments.1;
-        let has_order = !has_no_order(&text);
-        let got = shown(value, has_order);
-        let (agreeing, other) = answers(&self.models, moments, &command, &got, has_order);
-        // Redis stops its clock during a script for some commands, and not for others.
-        let is_script = text.to_lowercase().starts_with("eval");
+        let call =
+            CallStep { connection: connection as u64, command, has_order: !has_no_order(&text) };
+        let got = call.shown(value);
+        let (agreeing, other) = answers(&self.models, moments, &call, &got);
+        // Redis stops its clock during a script or a transaction for some commands, and not for
+        // others.
+        let text = text.to_lowercase();
+        let is_script = text.starts_with("eval") || text.starts_with("exec");
         match agreeing.len() {
             0 if is_script && moments.0 != moments.1 => Err(Stop::Lost),
             0 => Err(other_reply(&got, &other)),
@@ -89,21 +101,32 @@ impl Comparison for BesideModel<'_> {
 }
 
 /// Returns true if the reply may have the members of a set in it, whose order is by chance. A
-/// script that is called by its SHA-1 does not show what it calls.
+/// script that is called by its SHA-1 does not show what it calls, nor does EXEC.
 fn has_no_order(text: &str) -> bool {
     let text = text.to_lowercase();
-    text.contains("smembers") || text.starts_with("evalsha")
+    text.contains("smembers") || text.starts_with("evalsha") || text.starts_with("exec")
 }
 
-/// A reply line by line; where it has no order, its lists are sorted.
-fn shown(value: Value, has_order: bool) -> Vec<String> {
-    fn sorted(value: Value) -> Value {
-        let Value::Array(values) = value else { return value };
-        let mut values: Vec<Value> = values.into_iter().map(sorted).collect();
-        values.sort_by_cached_key(transcript::render);
-        Value::Array(values)
+/// A command of a sequence.
+struct CallStep {
+    connection: u64,
+    command: Cmd,
+    /// False if lists in the reply may come in any order.
+    has_order: bool,
+}
+
+impl CallStep {
+    /// A reply line by line; where it has no order, its lists are sorted.
+    fn shown(&self, value: Value) -> Vec<String> {
+        transcript::render(&if self.has_order { value } else { sorted(value) })
     }
-    transcript::render(&if has_order { value } else { sorted(value) })
+}
+
+fn sorted(value: Value) -> Value {
+    let Value::Array(values) = value else { return value };
+    let mut values: Vec<Value> = values.into_iter().map(sorted).collect();
+    values.sort_by_cached_key(transcript::render);
+    Value::Array(values)
 }
 
 /// The models that give this reply at one of these moments, as the command leaves them; and what
@@ -111,17 +134,16 @@ fn shown(value: Value, has_order: bool) -> Vec<String> {
 fn answers(
     models: &[Server],
     moments: Moments,
-    command: &Cmd,
+    call: &CallStep,
     got: &[String],
-    has_order: bool,
 ) -> (Vec<Server>, Vec<String>) {
     let mut agreeing: Vec<Server> = Vec::new();
     let mut other = Vec::new();
     let mut ask = |mut model: Server, at: Millis| {
-        let said = shown(model.execute(wall(at), command), has_order);
+        let said = call.shown(model.execute_on(call.connection, wall(at), &call.command));
         if said != got {
             other = said;
-        } else if !agreeing.iter().any(|known| known.entries().eq(model.entries())) {
+        } else if !agreeing.iter().any(|known| is_same(known, &model)) {
             agreeing.push(model);
         }
     };
@@ -134,6 +156,10 @@ fn answers(
         }
     }
     (agreeing, other)
+}
+
+fn is_same(one: &Server, other: &Server) -> bool {
+    one.entries().eq(other.entries()) && one.sessions() == other.sessions()
 }
 
 /// A model after its active cycle, which may have come at any time before this one: after all of

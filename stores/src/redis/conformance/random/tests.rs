@@ -35,6 +35,10 @@ impl ConformanceSubject for Broken {
         Ok((moments, self.call(connection, command)?))
     }
 
+    fn hang_up(&mut self, connection: usize) {
+        self.model.hang_up(connection);
+    }
+
     fn wait(&mut self, duration: Duration) {
         self.model.wait(duration);
     }

@@ -58,7 +58,11 @@ pub fn turn_away(bus: &Bus, command: &CommandSpec, args: &[&[u8]]) -> Option<Val
         "replicaof" => return Some(error("ERR REPLICAOF not allowed in cluster mode.")),
         _ => {}
     }
-    let keys = command.keys(args);
+    turn_away_keys(bus, command.keys(args))
+}
+
+/// The refusal of commands on these keys.
+pub fn turn_away_keys(bus: &Bus, keys: &[&[u8]]) -> Option<Value> {
     if keys.is_empty() {
         return None;
     }

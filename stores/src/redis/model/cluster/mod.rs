@@ -11,7 +11,7 @@ mod election;
 mod failure;
 mod word;
 
-pub use answers::{LocalKeys, keyslot, myid, slots, turn_away};
+pub use answers::{LocalKeys, keyslot, myid, slots, turn_away, turn_away_keys};
 pub use word::{BusHeader, BusMessage, BusWord, Rumour};
 
 use super::keyspace::Millis;
