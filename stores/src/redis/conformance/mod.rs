@@ -42,7 +42,20 @@ pub trait ConformanceSubject {
     /// Fails when no reply came.
     fn call(&mut self, connection: usize, command: &Cmd) -> io::Result<Value>;
 
-    /// Does the same, and returns the times of the server's wall clock between which it was
+    /// Sends a command which may wait.
+    ///
+    /// # Errors
+    /// Fails when it cannot be sent.
+    fn send(&mut self, connection: usize, command: &Cmd) -> io::Result<()>;
+
+    /// Takes the reply that a connection waits for, if it has come: all that was done before has
+    /// its replies by now.
+    ///
+    /// # Errors
+    /// Fails when the connection is lost.
+    fn take(&mut self, connection: usize) -> io::Result<Option<Value>>;
+
+    /// Does the same as `call`, and returns the times of the server's wall clock between which it was
     /// executed.
     ///
     /// # Errors
@@ -117,8 +130,19 @@ impl Comparison for Cases<'_> {
                 self.subject.hang_up(*connection);
                 return Ok(());
             }
+            CaseStep::Reply { connection, expected } => {
+                let got = late_reply(self.subject, *connection)?;
+                report.replies += 1;
+                return if got == *expected { Ok(()) } else { Err(other_reply(expected, &got)) };
+            }
             CaseStep::Call { connection, text, expected } => (*connection, text, expected),
         };
+        if *expected == [WAITS] {
+            self.subject.send(connection, &transcript::command(text))?;
+            let early = self.subject.take(connection)?.map(|it| transcript::render(&it));
+            report.replies += 1;
+            return early.map_or(Ok(()), |early| Err(other_reply(expected, &early)));
+        }
         let got = match self.master {
             Some(master) => {
                 let text = text.replace("MASTER", master);
@@ -129,6 +153,26 @@ impl Comparison for Cases<'_> {
         report.replies += 1;
         if transcript::agree(expected, &got) { Ok(()) } else { Err(other_reply(expected, &got)) }
     }
+}
+
+/// The reply of the cases to a command that waits.
+const WAITS: &str = "(waits)";
+
+/// The time that a command which waits has to come to its end, and the pause between two questions.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The reply to a command that has waited.
+fn late_reply(subject: &mut dyn ConformanceSubject, connection: usize) -> io::Result<Vec<String>> {
+    let mut waited = Duration::ZERO;
+    while waited < PATIENCE {
+        if let Some(value) = subject.take(connection)? {
+            return Ok(transcript::render(&value));
+        }
+        subject.wait(PAUSE);
+        waited += PAUSE;
+    }
+    Err(io::ErrorKind::TimedOut.into())
 }
 
 /// The difference that a reply shows which is not the expected one.

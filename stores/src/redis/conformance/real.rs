@@ -68,6 +68,14 @@ impl ConformanceSubject for Restarted<'_> {
         self.real.timed(connection, command)
     }
 
+    fn send(&mut self, connection: usize, command: &Cmd) -> io::Result<()> {
+        self.real.send(connection, command)
+    }
+
+    fn take(&mut self, connection: usize) -> io::Result<Option<Value>> {
+        self.real.take(connection)
+    }
+
     fn restart(&mut self, data: Data) -> io::Result<()> {
         self.real = RealRedis::new(&[&(self.restart)(data)?]);
         Ok(())
@@ -107,6 +115,15 @@ impl RealRedis {
         Ok((stream, Parser::new()))
     }
 
+    /// A connection, which is opened when it is first used.
+    fn opened(&mut self, connection: usize) -> io::Result<&mut (TcpStream, Parser)> {
+        let opened = match self.connections.remove(&connection) {
+            Some(opened) => opened,
+            None => self.open(connection)?,
+        };
+        Ok(self.connections.entry(connection).or_insert(opened))
+    }
+
     /// The time by the server's clock. A connection of its own asks: others may be in transactions.
     fn now(&mut self) -> io::Result<i64> {
         millis(&self.call(CLOCK, &redis::cmd("TIME"))?)
@@ -131,15 +148,30 @@ fn millis(time: &Value) -> io::Result<i64> {
 
 impl ConformanceSubject for RealRedis {
     fn call(&mut self, connection: usize, command: &Cmd) -> io::Result<Value> {
-        if !self.connections.contains_key(&connection) {
-            let opened = self.open(connection)?;
-            self.connections.insert(connection, opened);
-        }
-        let Some((stream, parser)) = self.connections.get_mut(&connection) else {
-            return Err(io::ErrorKind::NotConnected.into());
-        };
-        stream.write_all(&command.get_packed_command())?;
+        self.send(connection, command)?;
+        let (stream, parser) = self.opened(connection)?;
         parser.parse_value(stream).map_err(io::Error::other)
+    }
+
+    fn send(&mut self, connection: usize, command: &Cmd) -> io::Result<()> {
+        let (stream, _) = self.opened(connection)?;
+        stream.write_all(&command.get_packed_command())
+    }
+
+    fn take(&mut self, connection: usize) -> io::Result<Option<Value>> {
+        // The server answers one question after the other, but sends the answers of one turn in any
+        // order: when it has answered two more, all that it has answered before is here.
+        self.now()?;
+        self.now()?;
+        let (stream, parser) = self.opened(connection)?;
+        stream.set_nonblocking(true)?;
+        let is_here = stream.peek(&mut [0]);
+        stream.set_nonblocking(false)?;
+        match is_here {
+            Ok(_) => parser.parse_value(stream).map(Some).map_err(io::Error::other),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn timed(&mut self, connection: usize, command: &Cmd) -> io::Result<(Moments, Value)> {
@@ -150,6 +182,8 @@ impl ConformanceSubject for RealRedis {
 
     fn hang_up(&mut self, connection: usize) {
         self.forget(connection);
+        // The server has noticed when it answers. If it does not, the next call shows that, too.
+        let _ = self.now();
     }
 
     fn wait(&mut self, duration: Duration) {

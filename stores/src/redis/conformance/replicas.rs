@@ -70,6 +70,14 @@ mod tests {
             Err(io::ErrorKind::Unsupported.into())
         }
 
+        fn send(&mut self, _: usize, _: &Cmd) -> io::Result<()> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        fn take(&mut self, _: usize) -> io::Result<Option<Value>> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
         fn hang_up(&mut self, _: usize) {}
 
         fn wait(&mut self, duration: Duration) {

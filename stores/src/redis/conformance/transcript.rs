@@ -26,6 +26,13 @@ pub enum CaseStep {
         /// The reply, line by line.
         expected: Vec<String>,
     },
+    /// The reply to a command of this connection that has waited.
+    Reply {
+        /// The connection, from 0.
+        connection: usize,
+        /// The reply, line by line.
+        expected: Vec<String>,
+    },
     /// A wait for this time.
     Wait(Duration),
     /// A crash of the server, which starts again with its data or without.
@@ -39,6 +46,7 @@ impl fmt::Debug for CaseStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Call { connection, text, .. } => write!(f, "{}> {text}", connection + 1),
+            Self::Reply { connection, .. } => write!(f, "{}<", connection + 1),
             Self::Wait(duration) => write!(f, "wait {}ms", duration.as_millis()),
             Self::Restart(data) => write!(f, "restart {data:?}"),
             Self::HangUp(connection) => write!(f, "{} hangs up", connection + 1),
@@ -62,9 +70,11 @@ pub fn parse(text: &str) -> Vec<ConformanceCase> {
 impl ConformanceCase {
     fn read(&mut self, line: &str) {
         let step = call(line).or_else(|| wait(line)).or_else(|| restart(line));
-        if let Some(step) = step.or_else(|| hang_up(line)) {
+        if let Some(step) = step.or_else(|| hang_up(line)).or_else(|| reply(line)) {
             self.steps.push(step);
-        } else if let Some(CaseStep::Call { expected, .. }) = self.steps.last_mut() {
+        } else if let Some(CaseStep::Call { expected, .. } | CaseStep::Reply { expected, .. }) =
+            self.steps.last_mut()
+        {
             expected.push(line.to_owned());
         }
     }
@@ -72,11 +82,21 @@ impl ConformanceCase {
 
 fn call(line: &str) -> Option<CaseStep> {
     let (before, text) = line.split_once("> ")?;
-    let connection = match before {
-        "" => 0,
-        number => number.parse::<usize>().ok()?.checked_sub(1)?,
-    };
+    let connection = connection(before)?;
     Some(CaseStep::Call { connection, text: text.to_owned(), expected: Vec::new() })
+}
+
+/// The connection with this number, from 1; the first one has none.
+fn connection(number: &str) -> Option<usize> {
+    match number {
+        "" => Some(0),
+        number => number.parse::<usize>().ok()?.checked_sub(1),
+    }
+}
+
+fn reply(line: &str) -> Option<CaseStep> {
+    let connection = connection(line.strip_suffix('<')?)?;
+    Some(CaseStep::Reply { connection, expected: Vec::new() })
 }
 
 fn hang_up(line: &str) -> Option<CaseStep> {

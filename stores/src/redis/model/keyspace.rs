@@ -39,6 +39,8 @@ pub struct Keyspace {
     pub journal: Vec<Noted>,
     /// The keys that connections watch.
     pub watched: Vec<WatchedKey>,
+    /// The keys of the lists that were made and that nobody was served from yet, in order.
+    ready: Vec<Bytes>,
 }
 
 /// Compares the keys alone: two servers hold the same, however it came there.
@@ -78,6 +80,9 @@ impl Keyspace {
     }
 
     fn put_value(&mut self, key: &[u8], value: TypedValue, expires: Option<Millis>) {
+        if matches!(value, TypedValue::List(_)) && !self.ready.iter().any(|it| it[..] == *key) {
+            self.ready.push(Bytes::from_slice(key));
+        }
         let entry = StoredValue { value, expires };
         self.note(Bytes::from_slice(key), What::Written(By::Caller));
         match self.place(key) {
@@ -129,6 +134,16 @@ impl Keyspace {
             self.note(Bytes::from_slice(key), What::Written(By::Caller));
         }
         Ok(reply)
+    }
+
+    /// The next key of a list from which those are to be served who wait for it.
+    pub fn take_ready(&mut self) -> Option<Bytes> {
+        (!self.ready.is_empty()).then(|| self.ready.remove(0))
+    }
+
+    /// Forgets the lists that were made: nobody waits.
+    pub fn clear_ready(&mut self) {
+        self.ready.clear();
     }
 
     /// Removes a key. Returns true if it existed and had not run out.

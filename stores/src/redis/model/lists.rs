@@ -232,6 +232,24 @@ pub fn lmove(call: Call<'_>) -> Result<Value, Value> {
     move_item(call.keys, call.clock.millis, (source, destination), ends)
 }
 
+/// Takes an item from an end of a list; `None` if there is no list.
+///
+/// # Errors
+/// The error reply, if the key has a value of another type.
+pub fn pop_item(
+    keys: &mut Keyspace,
+    key: &[u8],
+    now: Millis,
+    end: ListEnd,
+) -> Result<Option<Bytes>, Value> {
+    let mut popped = None;
+    keys.change(key, now, |list: &mut ListValue| {
+        popped = list.pop(end);
+        Ok((Value::Nil, popped.is_some()))
+    })?;
+    Ok(popped)
+}
+
 /// Moves an item from an end of a list to an end of another, or of the same one.
 ///
 /// # Errors
@@ -254,12 +272,7 @@ pub fn move_item(
         });
     }
     keys.read(destination, now, |_: &ListValue| ())?;
-    let mut moved = None;
-    keys.change(source, now, |list: &mut ListValue| {
-        moved = list.pop(from);
-        Ok((Value::Nil, true))
-    })?;
-    let Some(item) = moved else { return Ok(Value::Nil) };
+    let Some(item) = pop_item(keys, source, now, from)? else { return Ok(Value::Nil) };
     keys.change(destination, now, |list: &mut ListValue| {
         list.push(to, item.clone());
         Ok((told(Some(item)), true))

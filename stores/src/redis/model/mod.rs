@@ -4,7 +4,9 @@
 //! milliseconds. Scripts run in real Lua 5.1 (see [`crate::redis::script`]).
 
 mod admin;
+mod blocking;
 pub mod cluster;
+mod command;
 mod commands;
 mod expiry;
 mod hashes;
@@ -40,7 +42,8 @@ use crate::model::{Clocks, Noted, Out, Peer, ServerModel, What};
 use crate::redis::reply::error;
 use crate::redis::script::{Engine, Scripts};
 use crate::redis::{ClusterTiming, Layout, Packet, Shards};
-use base::{Data, Mono, WallTime, emplace};
+use base::{Data, Mono, WallTime};
+use blocking::{BlockedPop, DeferredRequest};
 use cluster::Bus;
 use redis::{Arg, Cmd, Value};
 use replica::Replication;
@@ -73,6 +76,10 @@ pub struct Server {
     sessions: BTreeMap<u64, ClientSession>,
     /// True while the commands of a transaction are executed.
     is_transaction: bool,
+    /// The commands that wait, in order.
+    blocked: Vec<BlockedPop>,
+    /// The requests of connections that wait, in order.
+    deferred: Vec<DeferredRequest>,
 }
 
 impl Server {
@@ -93,6 +100,8 @@ impl Server {
             connection: 1,
             sessions: BTreeMap::new(),
             is_transaction: false,
+            blocked: Vec::new(),
+            deferred: Vec::new(),
         }
     }
 
@@ -155,17 +164,13 @@ impl Server {
         {
             return reply;
         }
+        if self.blocked.is_empty() {
+            self.keys.clear_ready();
+        }
         match admitted {
             Ok(command) => self.run_here(command, clock, &args),
             Err(refusal) => self.refused(refusal, &args),
         }
-    }
-
-    /// Executes a command of this connection.
-    #[cfg(any(test, feature = "real"))]
-    pub(crate) fn execute_on(&mut self, connection: u64, now: WallTime, command: &Cmd) -> Value {
-        self.connection = connection;
-        self.execute(now, command)
     }
 
     /// The command, if this server may execute it with these arguments.
@@ -218,11 +223,7 @@ impl ServerModel for Server {
             (packet, Peer::Server(server)) => return self.hear_server(at, server, packet, out),
             _ => return,
         };
-        if let Peer::Connection(number) = from {
-            self.connection = number;
-        }
-        let value = Box::new(self.execute(at.wall, &command));
-        emplace(out, || Out::Send(from, Packet::Reply { id, value }));
+        self.request(at, from, (id, command), out);
         if self.replication.is_used() {
             self.replication.know(from);
             self.replicate(at.mono, out);
@@ -245,6 +246,10 @@ impl ServerModel for Server {
         if !self.replication.follows() {
             self.keys.expire_cycle(i64::try_from(at.wall.millis()).unwrap_or(i64::MAX));
         }
+        if !self.blocked.is_empty() {
+            self.turn_away_blocked(at, out);
+            self.serve(at, out);
+        }
         if self.replication.is_used() {
             self.replication.start(at);
             self.replicate(at.mono, out);
@@ -265,6 +270,7 @@ impl ServerModel for Server {
         self.replication = self.replication.restarted();
         self.scripts.clear();
         self.sessions.clear();
+        self.clear_blocked();
         self.keys.watched.clear();
         self.scripts.refuse_writes(self.replication.follows());
         if let Some(bus) = &mut self.bus {

@@ -1,5 +1,6 @@
 //! Connections, of which a server keeps more than the command that they wait for.
 
+use super::blocking::BlockedPop;
 use super::commands::WallClock;
 use super::keyspace::Bytes;
 use super::transactions::QueuedCommands;
@@ -16,6 +17,10 @@ pub struct ClientSession {
     name: Option<Bytes>,
 }
 
+/// The states of all connections, what they watch, and what they wait for.
+pub type ConnectionStates<'a> =
+    (&'a BTreeMap<u64, ClientSession>, &'a [WatchedKey], &'a [BlockedPop]);
+
 impl Server {
     /// The state of the connection whose command is being executed.
     pub(super) fn session(&mut self) -> &mut ClientSession {
@@ -26,11 +31,12 @@ impl Server {
     pub(super) fn forget(&mut self, connection: u64) {
         self.sessions.remove(&connection);
         self.keys.unwatch(connection);
+        self.forget_blocked(connection);
     }
 
-    /// The states of all connections, and what they watch.
-    pub(crate) fn sessions(&self) -> (&BTreeMap<u64, ClientSession>, &[WatchedKey]) {
-        (&self.sessions, &self.keys.watched)
+    /// The states of all connections, what they watch, and what they wait for.
+    pub(crate) fn sessions(&self) -> ConnectionStates<'_> {
+        (&self.sessions, &self.keys.watched, &self.blocked)
     }
 }
 

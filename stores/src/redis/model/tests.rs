@@ -122,3 +122,73 @@ fn nonsense_is_refused_and_not_fatal() {
     assert_eq!(server.execute(far, cmd("SET").arg("k").arg("v").arg("PX").arg(1)), Value::Okay);
     server.tick(Clocks { wall: far, mono: Mono::from_nanos(u64::MAX) }, &mut Vec::new());
 }
+
+/// The replies to a command, each with the connection that it goes to; `None` for one that is
+/// closed.
+fn ask(server: &mut Server, connection: u64, words: &str) -> Vec<(u64, Option<Value>)> {
+    let command = crate::redis::conformance::command(words).into();
+    let mut out = Vec::new();
+    let packet = Packet::Request { id: 1, command };
+    server.receive(at(SECOND), Peer::Connection(connection), packet, &mut out);
+    sent(out)
+}
+
+fn sent(out: Vec<Out<Packet>>) -> Vec<(u64, Option<Value>)> {
+    let told = |sent| match sent {
+        Out::Send(Peer::Connection(to), Packet::Reply { value, .. }) => Some((to, Some(*value))),
+        Out::Close(connection) => Some((connection, None)),
+        Out::Send(..) => None,
+    };
+    out.into_iter().filter_map(told).collect()
+}
+
+fn popped(key: &str, item: &str) -> Option<Value> {
+    Some(Value::Array([key, item].map(crate::redis::reply::bulk).into()))
+}
+
+#[test]
+fn a_connection_that_waits_is_not_listened_to() {
+    let mut server = server();
+    assert_eq!(ask(&mut server, 2, "BLPOP l 0"), []);
+    assert_eq!(ask(&mut server, 2, "RPUSH m x"), []);
+    assert_eq!(ask(&mut server, 2, "BLPOP l 0"), []);
+    assert_eq!(ask(&mut server, 2, "PING"), []);
+    let served = ask(&mut server, 1, "RPUSH l a");
+    let length = Some(Value::Int(1));
+    assert_eq!(served, [(1, length.clone()), (2, popped("l", "a")), (2, length.clone())]);
+    let served = ask(&mut server, 1, "RPUSH l b");
+    let pong = Some(Value::SimpleString("PONG".into()));
+    assert_eq!(served, [(1, length), (2, popped("l", "b")), (2, pong)]);
+}
+
+#[test]
+fn a_wait_ends_by_the_wall_clock_when_something_happens() {
+    let mut server = server();
+    ask(&mut server, 2, "BLPOP l 0.05");
+    let mut out = Vec::new();
+    server.tick(at(SECOND + Duration::from_millis(50)), &mut out);
+    assert_eq!(sent(std::mem::take(&mut out)), []);
+    server.tick(at(SECOND + Duration::from_millis(51)), &mut out);
+    assert_eq!(sent(out), [(2, Some(Value::Nil))]);
+}
+
+#[test]
+fn whoever_waits_on_a_server_that_becomes_a_replica_is_sent_away() {
+    let mut server = server();
+    ask(&mut server, 2, "BLPOP l 0");
+    let away = ask(&mut server, 1, "REPLICAOF master 1");
+    let [_, (2, Some(Value::ServerError(error))), (2, None)] = away.as_slice() else {
+        panic!("{away:?}")
+    };
+    assert_eq!(error.code(), "UNBLOCKED");
+}
+
+#[test]
+fn a_restart_forgets_transactions_and_waits() {
+    let mut server = server();
+    ask(&mut server, 2, "BLPOP l 0");
+    ask(&mut server, 3, "MULTI");
+    server.restart(at(SECOND), Data::Kept);
+    assert_eq!(ask(&mut server, 1, "RPUSH l a").len(), 1);
+    assert_eq!(ask(&mut server, 3, "EXISTS l"), [(3, Some(Value::Int(1)))]);
+}

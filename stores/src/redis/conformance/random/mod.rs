@@ -2,7 +2,7 @@
 //! so that keys run out, answered by a server and by the model side by side: they find what nobody
 //! thought of writing down as a case.
 //!
-//! Replies depend on the moment: a key with 20 ms to live is there or is not. So every command is
+//! CallReplies depend on the moment: a key with 20 ms to live is there or is not. So every command is
 //! sent between two questions for the server's own time, and the model must give the reply at one
 //! of the milliseconds in between. Where it gives the same reply at several of them, or with and
 //! without the server's active cycle of expiry, all of these models are kept: one of them stands
@@ -13,15 +13,16 @@ mod draw;
 mod tests;
 
 use super::transcript::{self, CaseStep};
-use super::{ConformanceSubject, Moments, at_once, empty, other_reply};
+use super::{CONNECTIONS, ConformanceSubject, Moments, at_once, empty, other_reply};
 use crate::conformance::{Compared, Comparison, Stop};
-use crate::model::{Clocks, ServerModel};
-use crate::redis::Server;
+use crate::model::{Clocks, Out, Peer, ServerModel};
 use crate::redis::model::Millis;
 use crate::redis::script::Engine;
+use crate::redis::{Packet, Server};
 use base::{Mono, WallTime};
 use redis::{Cmd, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -31,7 +32,8 @@ const MOST_MODELS: usize = 500;
 /// Runs the sequences of these seeds.
 pub fn compare(subject: &mut dyn ConformanceSubject, seeds: Range<u64>, report: &mut Compared) {
     let engine = Engine::of_this_thread();
-    let mut both = BesideModel { subject, engine, models: Vec::new(), now: 0 };
+    let mut both =
+        BesideModel { subject, engine, models: Vec::new(), waiting: BTreeSet::new(), now: 0 };
     for seed in seeds {
         at_once(report.compare(&mut both, &seed.to_string(), draw::sequence(seed)));
     }
@@ -42,6 +44,8 @@ struct BesideModel<'a> {
     subject: &'a mut dyn ConformanceSubject,
     engine: Engine,
     models: Vec<Server>,
+    /// The connections whose commands wait.
+    waiting: BTreeSet<usize>,
     /// The time by the subject's clock.
     now: Millis,
 }
@@ -54,6 +58,7 @@ impl Comparison for BesideModel<'_> {
     async fn begin(&mut self, _: &str) -> Result<(), Stop> {
         empty(self.subject)?;
         self.models = vec![Server::new(self.engine.clone())];
+        self.waiting.clear();
         self.now = self.subject.timed(0, &redis::cmd("PING"))?.0.1;
         Ok(())
     }
@@ -70,18 +75,22 @@ impl Comparison for BesideModel<'_> {
                 self.subject.hang_up(*connection);
                 let gone = |model: &mut Server| {
                     let clocks = Clocks { wall: wall(self.now), mono: Mono::ZERO };
-                    model.disconnected(clocks, *connection as u64, &mut Vec::new());
+                    model.disconnected(clocks, peer(*connection), &mut Vec::new());
                 };
                 self.models.iter_mut().for_each(gone);
+                self.waiting.remove(connection);
                 return Ok(());
             }
+            CaseStep::Reply { .. } => return Ok(()),
         };
+        // Nobody listens to it.
+        if self.waiting.contains(&connection) {
+            return Ok(());
+        }
         let command = transcript::command(&text);
-        let (moments, value) = self.subject.timed(connection, &command)?;
+        let call = CallStep { connection, command, has_order: !has_no_order(&text) };
+        let (moments, got) = self.exchange(&call, &text)?;
         self.now = moments.1;
-        let call =
-            CallStep { connection: connection as u64, command, has_order: !has_no_order(&text) };
-        let got = call.shown(value);
         let (agreeing, other) = answers(&self.models, moments, &call, &got);
         // Redis stops its clock during a script or a transaction for some commands, and not for
         // others.
@@ -89,7 +98,7 @@ impl Comparison for BesideModel<'_> {
         let is_script = text.starts_with("eval") || text.starts_with("exec");
         match agreeing.len() {
             0 if is_script && moments.0 != moments.1 => Err(Stop::Lost),
-            0 => Err(other_reply(&got, &other)),
+            0 => Err(other_reply(&told(&got), &told(&other))),
             many if many > MOST_MODELS => Err(Stop::Lost),
             _ => {
                 report.replies += 1;
@@ -98,6 +107,69 @@ impl Comparison for BesideModel<'_> {
             }
         }
     }
+}
+
+impl BesideModel<'_> {
+    /// Sends a command, and returns the replies that came of it, and when. If it may wait, or
+    /// others do, that takes longer.
+    fn exchange(&mut self, call: &CallStep, text: &str) -> io::Result<(Moments, CallReplies)> {
+        let text = text.to_lowercase();
+        if self.waiting.is_empty() && !text.starts_with("bl") && !text.starts_with("br") {
+            let (moments, value) = self.subject.timed(call.connection, &call.command)?;
+            return Ok((moments, vec![(call.connection, call.shown(value))]));
+        }
+        let ping = redis::cmd("PING");
+        let before = self.subject.timed(CONNECTIONS, &ping)?.0.0;
+        self.subject.send(call.connection, &call.command)?;
+        self.waiting.insert(call.connection);
+        let mut replies = Vec::new();
+        for connection in self.waiting.clone() {
+            if let Some(value) = self.subject.take(connection)? {
+                self.waiting.remove(&connection);
+                replies.push((connection, call.shown(value)));
+            }
+        }
+        let after = self.subject.timed(CONNECTIONS, &ping)?.0.1;
+        Ok(((before, after), replies))
+    }
+}
+
+/// CallReplies, each with its connection, in the order of those.
+type CallReplies = Vec<(usize, Vec<String>)>;
+
+/// CallReplies, line by line.
+fn told(replies: &CallReplies) -> Vec<String> {
+    let lines = |(connection, lines): &(usize, Vec<String>)| {
+        let head = format!("{}< ", connection + 1);
+        lines.iter().map(move |line| format!("{head}{line}")).collect::<Vec<_>>()
+    };
+    replies.iter().flat_map(lines).collect()
+}
+
+/// The number of a connection at a model, which counts from 1.
+pub fn peer(connection: usize) -> u64 {
+    connection as u64 + 1
+}
+
+/// The reply that a server sends, and the connection that it goes to.
+pub fn reply(sent: Out<Packet>) -> Option<(u64, Value)> {
+    match sent {
+        Out::Send(Peer::Connection(to), Packet::Reply { value, .. }) => Some((to, *value)),
+        _ => None,
+    }
+}
+
+/// The replies of a model that receives a command.
+pub fn received(
+    model: &mut Server,
+    at: Clocks,
+    connection: usize,
+    command: &Cmd,
+) -> Vec<(u64, Value)> {
+    let mut out = Vec::new();
+    let packet = Packet::Request { id: 0, command: command.clone().into() };
+    model.receive(at, Peer::Connection(peer(connection)), packet, &mut out);
+    out.into_iter().filter_map(reply).collect()
 }
 
 /// Returns true if the reply may have the members of a set in it, whose order is by chance. A
@@ -109,7 +181,7 @@ fn has_no_order(text: &str) -> bool {
 
 /// A command of a sequence.
 struct CallStep {
-    connection: u64,
+    connection: usize,
     command: Cmd,
     /// False if lists in the reply may come in any order.
     has_order: bool,
@@ -135,13 +207,16 @@ fn answers(
     models: &[Server],
     moments: Moments,
     call: &CallStep,
-    got: &[String],
-) -> (Vec<Server>, Vec<String>) {
+    got: &CallReplies,
+) -> (Vec<Server>, CallReplies) {
     let mut agreeing: Vec<Server> = Vec::new();
     let mut other = Vec::new();
     let mut ask = |mut model: Server, at: Millis| {
-        let said = call.shown(model.execute_on(call.connection, wall(at), &call.command));
-        if said != got {
+        let clocks = Clocks { wall: wall(at), mono: Mono::ZERO };
+        let said = received(&mut model, clocks, call.connection, &call.command).into_iter();
+        let said = said.map(|(to, value)| (to as usize - 1, call.shown(value)));
+        let said: CallReplies = said.collect::<BTreeMap<_, _>>().into_iter().collect();
+        if said != *got {
             other = said;
         } else if !agreeing.iter().any(|known| is_same(known, &model)) {
             agreeing.push(model);

@@ -105,6 +105,50 @@ fn a_primary_that_comes_back_follows_its_successor_and_loses_what_it_alone_has()
 }
 
 #[test]
+fn the_keys_of_each_command_must_have_one_slot_that_is_served_here() {
+    let mut servers = ModelNetwork::cluster(1);
+    servers.run(SECOND);
+    let crossing = error("CROSSSLOT Keys in request don't hash to the same slot");
+    let mut ask = |words: &str| servers.ask(0, &crate::redis::conformance::command(words));
+    for words in [
+        "LMOVE b k LEFT RIGHT",
+        "RPOPLPUSH b k",
+        "BLPOP b k 0",
+        "BLMOVE b k LEFT RIGHT 0",
+        "WATCH b k",
+        "DEL b k",
+        "EVAL x 2 b k",
+    ] {
+        assert_eq!(ask(words), crossing, "{words}");
+    }
+    for (name, rest) in [("HSET", "f v"), ("ZADD", "1 m"), ("RPUSH", "item"), ("SADD", "m")] {
+        assert_eq!(ask(&format!("{name} b {rest}")), Value::Int(1));
+        assert_eq!(ask(&format!("{name} k {rest}")), moved(7_629, 1));
+        assert_eq!(ask("DEL b"), Value::Int(1));
+    }
+    assert_eq!(ask("BLPOP k 0"), moved(7_629, 1));
+}
+
+#[test]
+fn a_transaction_must_have_one_slot_that_is_served_here() {
+    let mut servers = ModelNetwork::cluster(1);
+    servers.run(SECOND);
+    let mut ask = |words: &str| servers.ask(0, &crate::redis::conformance::command(words));
+    let queued = Value::SimpleString("QUEUED".into());
+    // Two slots of the same primary.
+    assert_eq!(
+        (ask("MULTI"), ask("SET b 1"), ask("SET f 1")),
+        (Value::Okay, queued.clone(), queued)
+    );
+    let crossing = error("CROSSSLOT Keys in request don't hash to the same slot");
+    assert_eq!(ask("EXEC"), crossing);
+    assert_eq!(ask("EXEC"), error("ERR EXEC without MULTI"));
+    assert_eq!((ask("MULTI"), ask("SET k 1")), (Value::Okay, moved(7_629, 1)));
+    let aborted = error("EXECABORT Transaction discarded because of previous errors.");
+    assert_eq!(ask("EXEC"), aborted);
+}
+
+#[test]
 fn a_primary_that_hears_of_no_majority_serves_no_more() {
     let mut servers = ModelNetwork::cluster(1);
     servers.run(SECOND);

@@ -33,6 +33,7 @@ pub(super) const LISTS: &[(u64, CommandGenerator)] = &[
     (6, CommandDraw::places_of_items),
     (4, CommandDraw::length_or_item),
     (6, CommandDraw::move_item),
+    (10, CommandDraw::wait_for_item),
 ];
 
 /// The commands on sets.
@@ -179,6 +180,20 @@ impl CommandDraw {
                 words.push(self.spelled(&end));
             }
         }
+        words
+    }
+
+    fn wait_for_item(&mut self) -> CommandWords {
+        let names = ["BLPOP", "BLPOP", "BRPOP", "BRPOPLPUSH", "BLMOVE"];
+        let mut words = vec![self.of(&names), self.key(), self.key()];
+        match words[0].as_str() {
+            "BLMOVE" => words.extend([self.of(&["LEFT", "RIGHT"]), self.of(&["LEFT", "RIGHT"])]),
+            "BLPOP" | "BRPOP" if self.rng.chance(0.5) => words.truncate(2),
+            _ => {}
+        }
+        // How long a wait takes that nobody ends is for the cases to show.
+        let odd = self.rng.chance(0.05);
+        words.push(self.of(if odd { &["-1", "x", "", "1e3"] } else { &["0", "100", "99.5"] }));
         words
     }
 

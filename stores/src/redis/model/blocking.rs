@@ -1,0 +1,261 @@
+//! Commands that wait, without a reply, for an item of a list: BLPOP and its like. A connection
+//! that waits is not listened to. Who waits for a key is served in the order of waiting, as soon as
+//! the command, the script or the transaction is over that has made the list.
+//!
+//! A wait ends by the server's wall clock. Redis looks for those that are over whenever anything
+//! happens, and else ten times a second.
+
+use super::commands::WallClock;
+use super::keyspace::{Bytes, Millis};
+use super::lists::{ListEnd, move_item, pop_item};
+use super::number::float;
+use super::value::TypedValue;
+use super::{Server, cluster};
+use crate::model::{Clocks, Out, Peer};
+use crate::redis::Packet;
+use crate::redis::reply::{bulk, error};
+use redis::{Cmd, Value};
+use std::rc::Rc;
+
+/// A command that waits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BlockedPop {
+    connection: u64,
+    /// The client's number for the command; `None` as long as the command is being executed.
+    call: Option<u64>,
+    /// The lists that it waits for.
+    keys: Vec<Bytes>,
+    from: ListEnd,
+    /// The list to which it moves the item, and the end of it.
+    to: Option<(Bytes, ListEnd)>,
+    /// The last millisecond in which it waits; `None`: for ever.
+    until: Option<Millis>,
+}
+
+/// A request that waits until its connection is listened to again.
+#[derive(Clone, Debug)]
+pub struct DeferredRequest {
+    connection: u64,
+    id: u64,
+    command: Rc<Cmd>,
+}
+
+/// Reads how long to wait, in seconds; 0 is for ever.
+fn until(word: &[u8], now: Millis) -> Result<Option<Millis>, Value> {
+    let seconds = float(word);
+    let seconds =
+        seconds.ok_or_else(|| error("ERR timeout is not a float or out of range"))? * 1000.0;
+    // What is too long for Redis's integers comes out negative there.
+    if seconds < 0.0 || seconds.ceil() >= i64::MAX as f64 {
+        return Err(error("ERR timeout is negative"));
+    }
+    Ok((seconds > 0.0).then(|| now.saturating_add(seconds.ceil() as Millis)))
+}
+
+/// BLPOP key… timeout.
+pub fn blpop(server: &mut Server, clock: WallClock, args: &[&[u8]]) -> Value {
+    pop(server, clock, args, ListEnd::Left).unwrap_or_else(|refusal| refusal)
+}
+
+/// BRPOP key… timeout.
+pub fn brpop(server: &mut Server, clock: WallClock, args: &[&[u8]]) -> Value {
+    pop(server, clock, args, ListEnd::Right).unwrap_or_else(|refusal| refusal)
+}
+
+fn pop(
+    server: &mut Server,
+    clock: WallClock,
+    args: &[&[u8]],
+    from: ListEnd,
+) -> Result<Value, Value> {
+    let (keys, last) = (&args[1..args.len() - 1], args[args.len() - 1]);
+    let until = until(last, clock.millis)?;
+    for key in keys {
+        if let Some(item) = pop_item(&mut server.keys, key, clock.millis, from)? {
+            return Ok(popped(key, item));
+        }
+    }
+    let keys = keys.iter().map(|key| Bytes::from_slice(key)).collect();
+    let connection = server.connection;
+    Ok(server.block(BlockedPop { connection, call: None, keys, from, to: None, until }))
+}
+
+fn popped(key: &[u8], item: Bytes) -> Value {
+    Value::Array(vec![bulk(key), bulk(item.into_vec())])
+}
+
+/// BRPOPLPUSH source destination timeout.
+pub fn brpoplpush(server: &mut Server, clock: WallClock, args: &[&[u8]]) -> Value {
+    let ends = (ListEnd::Right, ListEnd::Left);
+    let until = until(args[3], clock.millis);
+    until
+        .and_then(|until| shift(server, clock, (args[1], args[2]), ends, until))
+        .unwrap_or_else(|refusal| refusal)
+}
+
+/// BLMOVE source destination LEFT|RIGHT LEFT|RIGHT timeout.
+pub fn blmove(server: &mut Server, clock: WallClock, args: &[&[u8]]) -> Value {
+    let read = || {
+        let ends = (ListEnd::parse(args[3])?, ListEnd::parse(args[4])?);
+        Ok((ends, until(args[5], clock.millis)?))
+    };
+    read()
+        .and_then(|(ends, until)| shift(server, clock, (args[1], args[2]), ends, until))
+        .unwrap_or_else(|refusal| refusal)
+}
+
+fn shift(
+    server: &mut Server,
+    clock: WallClock,
+    lists: (&[u8], &[u8]),
+    ends: (ListEnd, ListEnd),
+    until: Option<Millis>,
+) -> Result<Value, Value> {
+    let moved = move_item(&mut server.keys, clock.millis, lists, ends)?;
+    if moved != Value::Nil {
+        return Ok(moved);
+    }
+    let (keys, to) = (vec![Bytes::from_slice(lists.0)], Bytes::from_slice(lists.1));
+    let (connection, from, to) = (server.connection, ends.0, Some((to, ends.1)));
+    Ok(server.block(BlockedPop { connection, call: None, keys, from, to, until }))
+}
+
+impl Server {
+    /// Has the connection wait, unless it is in a transaction. The reply counts only then.
+    fn block(&mut self, blocked: BlockedPop) -> Value {
+        if !self.is_transaction {
+            self.blocked.push(blocked);
+        }
+        Value::Nil
+    }
+
+    /// Returns true if the connection waits.
+    pub(super) fn is_blocked(&self, connection: u64) -> bool {
+        self.blocked.iter().any(|it| it.connection == connection)
+    }
+
+    /// Executes a request, or defers it, and serves whoever waits for what it brings.
+    pub(super) fn request(
+        &mut self,
+        at: Clocks,
+        from: Peer,
+        (id, command): (u64, Rc<Cmd>),
+        out: &mut Vec<Out<Packet>>,
+    ) {
+        if let Peer::Connection(connection) = from {
+            self.connection = connection;
+            if self.is_blocked(connection) {
+                self.deferred.push(DeferredRequest { connection, id, command });
+                return;
+            }
+        }
+        let value = self.execute(at.wall, &command);
+        if self.blocked.is_empty() {
+            base::emplace(out, || Out::Send(from, Packet::Reply { id, value: Box::new(value) }));
+            return;
+        }
+        match self.blocked.last_mut().filter(|it| it.call.is_none()) {
+            Some(blocked) => blocked.call = Some(id),
+            None => out.push(Out::Send(from, Packet::Reply { id, value: Box::new(value) })),
+        }
+        self.serve(at, out);
+    }
+
+    /// Ends the waits that are over, and goes on with the connections whose waits were.
+    pub(super) fn serve(&mut self, at: Clocks, out: &mut Vec<Out<Packet>>) {
+        let now = i64::try_from(at.wall.millis()).unwrap_or(i64::MAX);
+        let mut unblocked = Vec::new();
+        if self.follows() {
+            return self.unblock_all(out);
+        }
+        while let Some(key) = self.keys.take_ready() {
+            self.serve_key(&key, now, &mut unblocked, out);
+        }
+        for blocked in self.blocked.extract_if(.., |it| it.until.is_some_and(|end| now > end)) {
+            unblocked.push(blocked.connection);
+            out.extend(blocked.reply(Value::Nil));
+        }
+        unblocked.into_iter().for_each(|connection| self.go_on(at, connection, out));
+    }
+
+    /// Executes what a connection has asked for meanwhile, until it waits again.
+    fn go_on(&mut self, at: Clocks, connection: u64, out: &mut Vec<Out<Packet>>) {
+        while !self.is_blocked(connection)
+            && let Some(place) = self.deferred.iter().position(|it| it.connection == connection)
+        {
+            let DeferredRequest { id, command, .. } = self.deferred.remove(place);
+            self.request(at, Peer::Connection(connection), (id, command), out);
+        }
+    }
+
+    /// Gives the items of a list to those who wait for it, as long as there are any.
+    fn serve_key(
+        &mut self,
+        key: &Bytes,
+        now: Millis,
+        unblocked: &mut Vec<u64>,
+        out: &mut Vec<Out<Packet>>,
+    ) {
+        let mut place = 0;
+        while self.keys.get(key, now).is_some_and(|it| matches!(it.value, TypedValue::List(_))) {
+            let waits = |it: &BlockedPop| it.keys.contains(key);
+            let Some(next) = self.blocked[place..].iter().position(waits) else { return };
+            place += next;
+            let blocked = self.blocked.remove(place);
+            let reply = match &blocked.to {
+                None => pop_item(&mut self.keys, key, now, blocked.from)
+                    .map(|item| item.map_or(Value::Nil, |item| popped(key, item))),
+                Some((to, end)) => move_item(&mut self.keys, now, (key, to), (blocked.from, *end)),
+            };
+            unblocked.push(blocked.connection);
+            out.extend(blocked.reply(reply.unwrap_or_else(|refusal| refusal)));
+        }
+    }
+
+    /// Ends all waits on a server that has become a replica, and the connections with them.
+    fn unblock_all(&mut self, out: &mut Vec<Out<Packet>>) {
+        let text = "UNBLOCKED force unblock from blocking operation, instance state changed \
+             (master -> replica?)";
+        for blocked in std::mem::take(&mut self.blocked) {
+            let connection = blocked.connection;
+            out.extend(blocked.reply(error(text)));
+            out.push(Out::Close(connection));
+            self.forget(connection);
+        }
+    }
+
+    /// Turns those away who wait on a member of a cluster for keys that are no longer its own.
+    pub(super) fn turn_away_blocked(&mut self, at: Clocks, out: &mut Vec<Out<Packet>>) {
+        let Some(bus) = &self.bus else { return };
+        let refusal = |blocked: &BlockedPop| {
+            let keys: Vec<&[u8]> = blocked.keys.iter().map(|key| key.as_slice()).collect();
+            cluster::turn_away_keys(bus, &keys)
+        };
+        let refused: Vec<(u64, Value)> =
+            self.blocked.iter().filter_map(|it| Some((it.connection, refusal(it)?))).collect();
+        for (connection, refusal) in refused {
+            let gone = self.blocked.extract_if(.., |it| it.connection == connection);
+            out.extend(gone.filter_map(|blocked| blocked.reply(refusal.clone())));
+            self.go_on(at, connection, out);
+        }
+    }
+
+    /// Forgets what a connection waits for.
+    pub(super) fn forget_blocked(&mut self, connection: u64) {
+        self.blocked.retain(|it| it.connection != connection);
+        self.deferred.retain(|it| it.connection != connection);
+    }
+
+    /// Forgets all waits.
+    pub(super) fn clear_blocked(&mut self) {
+        self.blocked.clear();
+        self.deferred.clear();
+    }
+}
+
+impl BlockedPop {
+    fn reply(self, value: Value) -> Option<Out<Packet>> {
+        let packet = Packet::Reply { id: self.call?, value: Box::new(value) };
+        Some(Out::Send(Peer::Connection(self.connection), packet))
+    }
+}
