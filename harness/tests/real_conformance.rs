@@ -84,7 +84,7 @@ fn judge(what: &str, report: &Compared, least: u64) {
 fn redis_suite<S: Servers>() {
     let servers = start::<S>(StoreId::Redis, Duration::from_secs(2));
     let report = stores::redis::conformance::real_arm(&addresses(&servers)[0], 0..sequences());
-    judge("redis", &report.expect("the server answers"), 1057);
+    judge("redis", &report.expect("the server answers"), 1070);
 }
 
 fn redis_restarts_suite<S: Servers>() {
@@ -93,7 +93,7 @@ fn redis_restarts_suite<S: Servers>() {
     let report = stores::redis::conformance::restarts_arm(&first, &mut |data| {
         servers.restart(0, data).map(|it| it.to_string()).map_err(io::Error::other)
     });
-    judge("redis, restarted", &report, 16);
+    judge("redis, restarted", &report, 42);
 }
 
 fn redis_replicas_suite<S: Servers>() {
@@ -107,7 +107,7 @@ fn redis_replicas_suite<S: Servers>() {
     let addresses = addresses(&servers);
     let master = addresses[0].replace(':', " ");
     let report = stores::redis::conformance::replicas_arm(&addresses[0], &addresses[1], &master);
-    judge("redis, a master and its replica", &report.expect("the servers answer"), 74);
+    judge("redis, a master and its replica", &report.expect("the servers answer"), 84);
 }
 
 /// Has servers killed.

@@ -120,6 +120,10 @@ pub enum Packet {
     Follow,
     /// A copy of the sender's data, for a server that follows it.
     Copied(Box<model::Copied>),
+    /// A question of a server for the state of the data that a replica has.
+    AskOffset,
+    /// The state of the data that the sender, a replica, has.
+    Offset(u64),
     /// A message between members of a cluster.
     Bus(Box<model::cluster::BusMessage>),
     /// A word between a Sentinel and a server that it watches.

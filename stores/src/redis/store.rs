@@ -206,6 +206,8 @@ impl Enumerable for Server {
             }
             Packet::Follow => "follow".into(),
             Packet::Copied(_) => "copied".into(),
+            Packet::AskOffset => "ask for offset".into(),
+            Packet::Offset(offset) => format!("offset {offset}"),
             Packet::Bus(message) => format!("{message:?}"),
             Packet::Word(word) => format!("{word:?}"),
             Packet::Reply { value, .. } => match &**value {

@@ -90,6 +90,6 @@ mod tests {
         let mut models = Models(ModelNetwork::redis("redis-x5", 1));
         models.0.latency = Duration::from_millis(30);
         let report = run(&mut models, "master 0");
-        assert!(report.passed(74), "{report}");
+        assert!(report.passed(84), "{report}");
     }
 }

@@ -311,4 +311,13 @@ mod tests {
         );
         assert!(matches!(cases[0].steps[1], CaseStep::Wait(d) if d == Duration::from_millis(5)));
     }
+
+    #[test]
+    fn a_reply_may_come_later_and_a_connection_may_end() {
+        let text = "## one\n2> BLPOP k 0\n(waits)\n2 hangs up\n<\n1) \"k\"\n2) \"v\"\n";
+        let steps = parse(text).remove(0).steps;
+        let expected = lines(&["1) \"k\"", "2) \"v\""]);
+        assert_eq!(steps[1..], [CaseStep::HangUp(1), CaseStep::Reply { connection: 0, expected }]);
+        assert!(matches!(&steps[0], CaseStep::Call { expected, .. } if *expected == ["(waits)"]));
+    }
 }

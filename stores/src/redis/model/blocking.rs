@@ -1,6 +1,6 @@
-//! Commands that wait, without a reply, for an item of a list: BLPOP and its like. A connection
-//! that waits is not listened to. Who waits for a key is served in the order of waiting, as soon as
-//! the command, the script or the transaction is over that has made the list.
+//! Commands that wait, without a reply: BLPOP and its like for an item of a list, WAIT for replicas.
+//! A connection that waits is not listened to. Who waits for a key is served in the order of
+//! waiting, as soon as the command, the script or the transaction is over that has made the list.
 //!
 //! A wait ends by the server's wall clock. Redis looks for those that are over whenever anything
 //! happens, and else ten times a second.
@@ -8,28 +8,43 @@
 use super::commands::WallClock;
 use super::keyspace::{Bytes, Millis};
 use super::lists::{ListEnd, move_item, pop_item};
-use super::number::float;
+use super::number::{float, integer};
+use super::replica::Replication;
 use super::value::TypedValue;
 use super::{Server, cluster};
 use crate::model::{Clocks, Out, Peer};
 use crate::redis::Packet;
-use crate::redis::reply::{bulk, error};
+use crate::redis::reply::{bulk, error, not_an_integer};
 use redis::{Cmd, Value};
 use std::rc::Rc;
 
 /// A command that waits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct BlockedPop {
+pub struct BlockedCall {
     connection: u64,
     /// The client's number for the command; `None` as long as the command is being executed.
     call: Option<u64>,
-    /// The lists that it waits for.
-    keys: Vec<Bytes>,
-    from: ListEnd,
-    /// The list to which it moves the item, and the end of it.
-    to: Option<(Bytes, ListEnd)>,
+    awaits: Awaited,
     /// The last millisecond in which it waits; `None`: for ever.
     until: Option<Millis>,
+}
+
+/// The end of a wait.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Awaited {
+    Item(AwaitedItem),
+    /// So many replicas that have this state of the data.
+    Replicas(u64, u64),
+}
+
+/// An item of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct AwaitedItem {
+    /// The lists that it may come from.
+    keys: Vec<Bytes>,
+    from: ListEnd,
+    /// The list to which it is moved, and the end of it.
+    to: Option<(Bytes, ListEnd)>,
 }
 
 /// A request that waits until its connection is listened to again.
@@ -76,8 +91,7 @@ fn pop(
         }
     }
     let keys = keys.iter().map(|key| Bytes::from_slice(key)).collect();
-    let connection = server.connection;
-    Ok(server.block(BlockedPop { connection, call: None, keys, from, to: None, until }))
+    Ok(server.block(Awaited::Item(AwaitedItem { keys, from, to: None }), until))
 }
 
 fn popped(key: &[u8], item: Bytes) -> Value {
@@ -116,17 +130,53 @@ fn shift(
         return Ok(moved);
     }
     let (keys, to) = (vec![Bytes::from_slice(lists.0)], Bytes::from_slice(lists.1));
-    let (connection, from, to) = (server.connection, ends.0, Some((to, ends.1)));
-    Ok(server.block(BlockedPop { connection, call: None, keys, from, to, until }))
+    let item = AwaitedItem { keys, from: ends.0, to: Some((to, ends.1)) };
+    Ok(server.block(Awaited::Item(item), until))
 }
+
+/// WAIT replicas timeout: the number of replicas that have what the connection has written, when
+/// they are enough or the time is over.
+pub fn wait(server: &mut Server, clock: WallClock, args: &[&[u8]]) -> Value {
+    if server.follows() {
+        return error(NO_REPLICA);
+    }
+    let Some(count) = integer(args[1]) else { return not_an_integer() };
+    let Some(millis) = integer(args[2]) else {
+        return error("ERR timeout is not an integer or out of range");
+    };
+    if millis < 0 {
+        return error("ERR timeout is negative");
+    }
+    let offset = server.replication.known_by(server.connection);
+    let there = server.replication.acknowledged(offset);
+    // Beyond every number of replicas, one number is as good as another.
+    let count = u64::try_from(count).unwrap_or_default();
+    if there < count && !server.is_transaction {
+        let until = (millis > 0).then(|| clock.millis.saturating_add(millis));
+        return server.block(Awaited::Replicas(count, offset), until);
+    }
+    Value::Int(there as i64)
+}
+
+const NO_REPLICA: &str = "ERR WAIT cannot be used with replica instances. Please also note that \
+     since Redis 4.0 if a replica is configured to be writable (which is not the default) writes \
+     to replicas are just local and are not propagated.";
 
 impl Server {
     /// Has the connection wait, unless it is in a transaction. The reply counts only then.
-    fn block(&mut self, blocked: BlockedPop) -> Value {
+    fn block(&mut self, awaits: Awaited, until: Option<Millis>) -> Value {
         if !self.is_transaction {
-            self.blocked.push(blocked);
+            let connection = self.connection;
+            self.blocked.push(BlockedCall { connection, call: None, awaits, until });
         }
         Value::Nil
+    }
+
+    /// Asks the replicas what they have, if anybody waits for them.
+    pub(super) fn ask_replicas(&self, out: &mut Vec<Out<Packet>>) {
+        if self.blocked.iter().any(|it| matches!(it.awaits, Awaited::Replicas(..))) {
+            self.replication.ask_offsets(out);
+        }
     }
 
     /// Returns true if the connection waits.
@@ -155,7 +205,10 @@ impl Server {
             return;
         }
         match self.blocked.last_mut().filter(|it| it.call.is_none()) {
-            Some(blocked) => blocked.call = Some(id),
+            Some(blocked) => {
+                blocked.call = Some(id);
+                self.ask_replicas(out);
+            }
             None => out.push(Out::Send(from, Packet::Reply { id, value: Box::new(value) })),
         }
         self.serve(at, out);
@@ -171,9 +224,16 @@ impl Server {
         while let Some(key) = self.keys.take_ready() {
             self.serve_key(&key, now, &mut unblocked, out);
         }
-        for blocked in self.blocked.extract_if(.., |it| it.until.is_some_and(|end| now > end)) {
+        let replication = &self.replication;
+        for blocked in self.blocked.extract_if(.., |it| it.is_over(now, replication)) {
             unblocked.push(blocked.connection);
-            out.extend(blocked.reply(Value::Nil));
+            let value = match &blocked.awaits {
+                Awaited::Item(_) => Value::Nil,
+                Awaited::Replicas(_, offset) => {
+                    Value::Int(replication.acknowledged(*offset) as i64)
+                }
+            };
+            out.extend(blocked.reply(value));
         }
         unblocked.into_iter().for_each(|connection| self.go_on(at, connection, out));
     }
@@ -198,14 +258,15 @@ impl Server {
     ) {
         let mut place = 0;
         while self.keys.get(key, now).is_some_and(|it| matches!(it.value, TypedValue::List(_))) {
-            let waits = |it: &BlockedPop| it.keys.contains(key);
-            let Some(next) = self.blocked[place..].iter().position(waits) else { return };
+            let next = self.blocked[place..].iter().position(|it| it.item_of(key).is_some());
+            let Some(next) = next else { return };
             place += next;
             let blocked = self.blocked.remove(place);
-            let reply = match &blocked.to {
-                None => pop_item(&mut self.keys, key, now, blocked.from)
+            let Some(AwaitedItem { from, to, .. }) = blocked.item_of(key) else { return };
+            let reply = match to {
+                None => pop_item(&mut self.keys, key, now, *from)
                     .map(|item| item.map_or(Value::Nil, |item| popped(key, item))),
-                Some((to, end)) => move_item(&mut self.keys, now, (key, to), (blocked.from, *end)),
+                Some((to, end)) => move_item(&mut self.keys, now, (key, to), (*from, *end)),
             };
             unblocked.push(blocked.connection);
             out.extend(blocked.reply(reply.unwrap_or_else(|refusal| refusal)));
@@ -227,8 +288,9 @@ impl Server {
     /// Turns those away who wait on a member of a cluster for keys that are no longer its own.
     pub(super) fn turn_away_blocked(&mut self, at: Clocks, out: &mut Vec<Out<Packet>>) {
         let Some(bus) = &self.bus else { return };
-        let refusal = |blocked: &BlockedPop| {
-            let keys: Vec<&[u8]> = blocked.keys.iter().map(|key| key.as_slice()).collect();
+        let refusal = |blocked: &BlockedCall| {
+            let Awaited::Item(AwaitedItem { keys, .. }) = &blocked.awaits else { return None };
+            let keys: Vec<&[u8]> = keys.iter().map(|key| key.as_slice()).collect();
             cluster::turn_away_keys(bus, &keys)
         };
         let refused: Vec<(u64, Value)> =
@@ -253,7 +315,23 @@ impl Server {
     }
 }
 
-impl BlockedPop {
+impl BlockedCall {
+    /// The item that it waits for, if this list may have it.
+    fn item_of(&self, key: &Bytes) -> Option<&AwaitedItem> {
+        match &self.awaits {
+            Awaited::Item(item) => Some(item).filter(|item| item.keys.contains(key)),
+            Awaited::Replicas(..) => None,
+        }
+    }
+
+    fn is_over(&self, now: Millis, replication: &Replication) -> bool {
+        let enough = match self.awaits {
+            Awaited::Item(_) => false,
+            Awaited::Replicas(count, offset) => replication.acknowledged(offset) >= count,
+        };
+        enough || self.until.is_some_and(|end| now > end)
+    }
+
     fn reply(self, value: Value) -> Option<Out<Packet>> {
         let packet = Packet::Reply { id: self.call?, value: Box::new(value) };
         Some(Out::Send(Peer::Connection(self.connection), packet))

@@ -153,6 +153,7 @@ const COMMANDS: &[CommandSpec] = &[
     server("script|flush", -2, admin::script_flush),
     server("replicaof", 3, replica::replicaof),
     server("role", 1, replica::role),
+    server("wait", 3, blocking::wait),
     container("client"),
     server("client|id", 2, session::client_id),
     server("client|setname", 3, session::client_setname),

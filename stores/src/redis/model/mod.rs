@@ -43,7 +43,7 @@ use crate::redis::reply::error;
 use crate::redis::script::{Engine, Scripts};
 use crate::redis::{ClusterTiming, Layout, Packet, Shards};
 use base::{Data, Mono, WallTime};
-use blocking::{BlockedPop, DeferredRequest};
+use blocking::{BlockedCall, DeferredRequest};
 use cluster::Bus;
 use redis::{Arg, Cmd, Value};
 use replica::Replication;
@@ -77,7 +77,7 @@ pub struct Server {
     /// True while the commands of a transaction are executed.
     is_transaction: bool,
     /// The commands that wait, in order.
-    blocked: Vec<BlockedPop>,
+    blocked: Vec<BlockedCall>,
     /// The requests of connections that wait, in order.
     deferred: Vec<DeferredRequest>,
 }
@@ -225,8 +225,8 @@ impl ServerModel for Server {
         };
         self.request(at, from, (id, command), out);
         if self.replication.is_used() {
-            self.replication.know(from);
             self.replicate(at.mono, out);
+            self.replication.know(from);
         }
     }
 
@@ -249,6 +249,7 @@ impl ServerModel for Server {
         if !self.blocked.is_empty() {
             self.turn_away_blocked(at, out);
             self.serve(at, out);
+            self.ask_replicas(out);
         }
         if self.replication.is_used() {
             self.replication.start(at);

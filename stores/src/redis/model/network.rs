@@ -22,9 +22,10 @@ impl ModelNetwork<Redis> {
         network
     }
 
-    /// The reply to a command.
+    /// The reply to a command, which may have to wait for other servers.
     pub fn ask(&mut self, server: u32, command: &Cmd) -> Value {
         self.send(server, |id| Packet::Request { id, command: command.clone().into() });
+        self.run_until(Duration::from_secs(60), |it| !it.replies.is_empty());
         match self.replies.pop() {
             Some((_, Packet::Reply { value, .. })) => *value,
             other => panic!("{other:?} is no reply"),

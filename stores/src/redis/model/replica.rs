@@ -5,6 +5,9 @@
 //! writes: locks have a few keys, and what a replica holds is the same, the master's data of a past
 //! moment. How far it lags is the wire's affair, which keeps the order and can be slow or cut.
 //!
+//! A replica says what it has when its master asks, which it does where a client waits for it
+//! (WAIT); between real servers such words go once a second, too.
+//!
 //! As in Redis: a replica answers reads, refuses writes, and takes an expired key for no key
 //! without removing it, which is for its master to do; it does not know its master's scripts; and
 //! it forgets whom it followed when it is restarted, unless that stands in its configuration, to
@@ -20,7 +23,7 @@ use crate::redis::reply::{bulk, error, status};
 use crate::redis::{Layout, PORT, Packet};
 use base::{Mono, Rng};
 use redis::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// The interval at which a replica makes itself known to its master, and so is known again after a
@@ -55,8 +58,10 @@ pub struct Replication {
     configured: Option<u32>,
     /// The id of its process, once that has started.
     run_id: Option<u64>,
-    /// The connections of clients.
-    connections: BTreeSet<u64>,
+    /// The connections of clients, each with the state of the data as its last command left it.
+    connections: BTreeMap<u64, u64>,
+    /// The state of the data that each replica has said that it has.
+    acknowledged: BTreeMap<u32, u64>,
 }
 
 impl Replication {
@@ -78,11 +83,30 @@ impl Replication {
         self.run_id.get_or_insert_with(|| Rng::fork(at.wall.nanos(), number).next());
     }
 
-    /// Notes the connection of a client.
+    /// Notes the connection of a client whose command is done.
     pub fn know(&mut self, from: Peer) {
         if let Peer::Connection(connection) = from {
-            self.connections.insert(connection);
+            self.connections.insert(connection, self.offset);
         }
+    }
+
+    /// The state of the data as the last command of a connection left it.
+    pub fn known_by(&self, connection: u64) -> u64 {
+        self.connections.get(&connection).copied().unwrap_or_default()
+    }
+
+    /// The number of replicas that have this state of the data, or a later one, as they have said.
+    pub fn acknowledged(&self, offset: u64) -> u64 {
+        let has = |replica: &&u32| {
+            offset == 0 || self.acknowledged.get(replica).is_some_and(|it| *it >= offset)
+        };
+        self.replicas.iter().filter(has).count() as u64
+    }
+
+    /// Asks all replicas what they have.
+    pub fn ask_offsets(&self, out: &mut Vec<Out<Packet>>) {
+        let ask = |replica: &u32| Out::Send(Peer::Server(*replica), Packet::AskOffset);
+        out.extend(self.replicas.iter().map(ask));
     }
 
     /// Notes that a connection is closed.
@@ -203,6 +227,15 @@ impl Server {
                 self.replication.replicas.insert(from);
                 // It may come from a restart, and hold nothing of what was sent.
                 self.replication.sent = None;
+                self.replication.acknowledged.remove(&from);
+            }
+            Packet::AskOffset if self.replication.master == Some(from) => {
+                let offset = Packet::Offset(self.replication.offset);
+                out.push(Out::Send(Peer::Server(from), offset));
+            }
+            Packet::Offset(offset) => {
+                self.replication.acknowledged.insert(from, offset);
+                self.serve(at, out);
             }
             // From whom it followed before it was promoted, it takes nothing more.
             Packet::Copied(copied) if self.replication.master == Some(from) => {
@@ -227,7 +260,8 @@ impl Server {
                 self.follow(master);
                 self.replication.configured = master;
                 let connections = std::mem::take(&mut self.replication.connections);
-                out.extend(connections.into_iter().map(Out::Close));
+                connections.keys().for_each(|connection| self.forget(*connection));
+                out.extend(connections.into_keys().map(Out::Close));
             }
             _ => {}
         }
@@ -370,7 +404,7 @@ mod tests {
             command.is_some_and(|command| !command.writes)
         };
         let names = crate::redis::model::command_names().filter(|name| !name.contains('|'));
-        for name in names.filter(|name| is_read(name)) {
+        for name in names.filter(|name| is_read(name) && *name != "wait") {
             assert!(keeps(name), "{name} writes");
         }
     }

@@ -1,6 +1,6 @@
 //! Connections, of which a server keeps more than the command that they wait for.
 
-use super::blocking::BlockedPop;
+use super::blocking::BlockedCall;
 use super::commands::WallClock;
 use super::keyspace::Bytes;
 use super::transactions::QueuedCommands;
@@ -19,7 +19,7 @@ pub struct ClientSession {
 
 /// The states of all connections, what they watch, and what they wait for.
 pub type ConnectionStates<'a> =
-    (&'a BTreeMap<u64, ClientSession>, &'a [WatchedKey], &'a [BlockedPop]);
+    (&'a BTreeMap<u64, ClientSession>, &'a [WatchedKey], &'a [BlockedCall]);
 
 impl Server {
     /// The state of the connection whose command is being executed.

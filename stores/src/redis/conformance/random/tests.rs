@@ -87,6 +87,7 @@ const UNCOMPARED: &[&str] = &[
     "cluster|slots",
     "replicaof",
     "role",
+    "wait",
 ];
 
 #[test]
