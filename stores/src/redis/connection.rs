@@ -86,3 +86,52 @@ impl ConnectionLike for LinkConnection {
         0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redis::script::Engine;
+    use crate::redis::{Server, judge_reply};
+    use crate::stopped_world::StoppedWorld;
+    use base::{LocalFuture, WallTime, World};
+    use futures_util::FutureExt;
+    use redis::{cmd, pipe};
+    use std::cell::RefCell;
+    use std::future::ready;
+
+    /// A link to a model that answers at once.
+    struct ModelLink(RefCell<Server>);
+
+    impl Link<Redis> for ModelLink {
+        fn world(&self) -> &dyn World {
+            &StoppedWorld
+        }
+
+        fn call(&self, _: usize, request: Rc<Cmd>) -> LocalFuture<'_, Answer<Redis>> {
+            let value = self.0.borrow_mut().execute(WallTime::ZERO, &request);
+            Box::pin(ready(judge_reply(&request, value.into())))
+        }
+
+        fn servers(&self) -> usize {
+            1
+        }
+    }
+
+    #[test]
+    fn a_pipeline_may_be_a_transaction() {
+        let link = Rc::new(ModelLink(RefCell::new(Server::new(Engine::new()))));
+        let mut connection = LinkConnection::new(link.clone(), 0);
+        let mut both = pipe();
+        both.atomic().cmd("SET").arg("k").arg("v").ignore().cmd("GET").arg("k");
+        let mut run = |pipeline: &Pipeline| {
+            let sent = pipeline.query_async::<Option<(String,)>>(&mut connection);
+            sent.now_or_never().expect("the model answers at once")
+        };
+        assert_eq!(run(&both), Ok(Some(("v".to_owned(),))));
+        let mut watch = cmd("WATCH");
+        watch.arg("k");
+        link.0.borrow_mut().execute(WallTime::ZERO, &watch);
+        link.0.borrow_mut().execute(WallTime::ZERO, cmd("DEL").arg("k"));
+        assert_eq!(run(&both), Ok(None));
+    }
+}

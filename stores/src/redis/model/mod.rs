@@ -1,7 +1,11 @@
 //! A Redis server as a pure state machine, worded like Redis 7.0.15.
 //!
-//! It keeps strings, hashes, lists, sets and sorted sets, in one database. Expiry goes by the wall clock that it is handed, in
-//! milliseconds. Scripts run in real Lua 5.1 (see [`crate::redis::script`]).
+//! It keeps strings, hashes, lists, sets and sorted sets, in one database. Expiry goes by the wall
+//! clock that it is handed, in milliseconds. Scripts run in real Lua 5.1 (see
+//! [`crate::redis::script`]).
+//!
+//! Left out: messages that a server sends unasked (SUBSCRIBE, MONITOR, RESP3), streams, and whatever
+//! else is not in the table in `commands.rs`. It is refused as a command that nobody knows.
 
 mod admin;
 mod blocking;

@@ -309,9 +309,8 @@ pub fn append(call: Call<'_>) -> Value {
         call.keys.put(key, bytes, None);
         return Value::Int(bytes.len() as i64);
     };
-    let TypedValue::Text(text) = &mut entry.value else { return wrong_type() };
-    text.extend_from_slice(bytes);
-    let length = text.len();
-    call.keys.touch(key, true);
-    Value::Int(length as i64)
+    let TypedValue::Text(text) = &entry.value else { return wrong_type() };
+    let (longer, expires) = ([text, bytes].concat(), entry.expires);
+    call.keys.put(key, &longer, expires);
+    Value::Int(longer.len() as i64)
 }
