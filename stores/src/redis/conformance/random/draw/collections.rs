@@ -219,7 +219,7 @@ impl CommandDraw {
         self.of(FIELDS)
     }
 
-    /// So many drawn words, from one to three.
+    /// Draws some words, from one to three.
     fn some(&mut self, mut draw: impl FnMut(&mut Self) -> String) -> CommandWords {
         (0..=self.rng.below(3)).map(|_| draw(self)).collect()
     }
