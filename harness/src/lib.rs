@@ -31,6 +31,7 @@ pub mod sight;
 pub mod simulate;
 pub mod suite;
 mod swarm;
+mod threads;
 pub mod worlds;
 
 pub use exit::{Exit, ExpectedOutcome};

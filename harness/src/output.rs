@@ -3,12 +3,15 @@
 
 use anyhow::{Context, Result};
 use base::{Outcome, visible};
+use std::borrow::Cow;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 use crate::Exit;
+use crate::place::is_named_fifo;
 
 /// Prints to stdout. A reader that has gone away wants no more, which is no error.
 ///
@@ -31,7 +34,22 @@ pub fn unless_closed(said: io::Result<()>) -> io::Result<()> {
 /// Tells people something beside the result, as a line on stderr. There is nowhere to say that
 /// stderr takes no more.
 pub fn note(line: &str) {
-    let _ = writeln!(io::stderr(), "{}", visible(line));
+    let _ = writeln!(io::stderr(), "{}", bounded(&visible(line)));
+}
+
+/// The most characters of a note before and behind what is left out: more than a path has.
+const SHOWN: usize = 5_000;
+
+/// Leaves the middle of a long line out, as of one that repeats what a stranger's file says; a
+/// reason stands at its begin, and a remedy at its end.
+fn bounded(line: &str) -> Cow<'_, str> {
+    let cut = |(at, _)| at;
+    match (line.char_indices().nth(SHOWN).map(cut), line.char_indices().nth_back(SHOWN).map(cut)) {
+        (Some(left), Some(right)) if left < right => {
+            format!("{} … {}", &line[..left], &line[right..]).into()
+        }
+        _ => line.into(),
+    }
 }
 
 /// Writes a file whole or not at all, whoever else writes it at the same time. What is not a file,
@@ -40,8 +58,7 @@ pub fn note(line: &str) {
 /// # Errors
 /// Fails when it cannot be written.
 pub fn write_whole(path: &Path, text: &str) -> Result<()> {
-    let is_special = fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir());
-    let written = if is_special {
+    let written = if is_special(path) {
         let file = OpenOptions::new().write(true).open(path);
         file.and_then(|mut file| file.write_all(text.as_bytes()))
     } else {
@@ -50,13 +67,36 @@ pub fn write_whole(path: &Path, text: &str) -> Result<()> {
     unless_closed(written).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+/// Finds out whether a file could be written, and leaves everything as it is.
+///
+/// # Errors
+/// Fails when it could not.
+pub fn try_to_write(path: &Path) -> io::Result<()> {
+    match () {
+        () if path.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        () if is_named_fifo(path) => Err(io::Error::other("it is a FIFO, not a file")),
+        () if is_special(path) => OpenOptions::new().write(true).open(path).map(drop),
+        () => part_of(path).map(drop),
+    }
+}
+
+/// Returns true for what there is that is neither a file nor a folder.
+fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir())
+}
+
+/// Makes an empty file beside another, to take its place.
+fn part_of(path: &Path) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let mut part = tempfile::Builder::new()
+    tempfile::Builder::new()
         .prefix(".part-")
         // What the umask leaves of it, as for any other file.
         .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+        .tempfile_in(folder.unwrap_or(Path::new(".")))
+}
+
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let mut part = part_of(path)?;
     part.write_all(text.as_bytes())?;
     part.persist(path).map(drop).map_err(|error| error.error)
 }
@@ -69,6 +109,17 @@ impl OutputLosses {
     /// Notes what an attempt has lost, if it has.
     pub fn note(&mut self, attempt: Result<()>) {
         self.0.extend(attempt.err().map(|error| format!("{error:#}")));
+    }
+
+    /// Writes the files that were asked for, each with its text.
+    pub fn write<'a, const FILES: usize>(
+        &mut self,
+        files: [(&'a Option<PathBuf>, Result<String>); FILES],
+    ) {
+        for (file, text) in files {
+            let Some(file) = file else { continue };
+            self.note(text.and_then(|text| write_whole(file, &text)));
+        }
     }
 
     /// Returns true if nothing was lost.
@@ -123,6 +174,15 @@ mod tests {
         assert_eq!(lost().end(Outcome::Held), Exit::CouldNotRun);
         assert_eq!(lost().end(Outcome::Inconclusive), Exit::CouldNotRun);
         assert_eq!(lost().end(Outcome::Violated), Exit::Violated);
+    }
+
+    #[test]
+    fn the_middle_of_a_long_line_is_left_out() {
+        let line = format!("no field `{}`; did you mean `x`?", "ü".repeat(5_000_000));
+        let shown = bounded(&line);
+        assert!(shown.starts_with("no field `ü") && shown.ends_with("ü`; did you mean `x`?"));
+        assert_eq!(shown.chars().count(), 2 * SHOWN + 4);
+        assert_eq!(bounded(&line[..SHOWN]), line[..SHOWN]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Paths as people read them.
 
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use crate::nearest;
@@ -17,8 +18,19 @@ pub fn real(path: &Path) -> PathBuf {
     real
 }
 
+/// Returns true for a FIFO with a name, which may never have somebody at its other end. A pipe that
+/// a shell has made, as for `<(zcat history.gz)`, has one, and no name that leads to it.
+pub fn is_named_fifo(path: &Path) -> bool {
+    let is_fifo = std::fs::metadata(path).is_ok_and(|it| it.file_type().is_fifo());
+    is_fifo && path.canonicalize().is_ok()
+}
+
 /// An error line for a path that does not exist, with what is near it; else with other help.
 pub fn missing(path: &Path, help: &str) -> String {
+    if let Ok(target) = std::fs::read_link(path) {
+        let (path, target) = (path.display(), target.display());
+        return format!("`{path}` leads to `{target}`, which cannot be read; {help}");
+    }
     let line = format!("there is no `{}`", path.display());
     let near = near(path);
     match near.is_empty() {
@@ -80,5 +92,11 @@ mod tests {
         let near = format!("did you mean `{}`?", path("store").display());
         assert!(says("stroe/latest").ends_with(&near), "{}", says("stroe/latest"));
         assert!(says("qqq").ends_with("qqq`; give a file"), "{}", says("qqq"));
+        std::os::unix::fs::symlink("gone", path("link")).expect("linked");
+        let link = format!(
+            "`{}` leads to `gone`, which cannot be read; give a file",
+            path("link").display()
+        );
+        assert_eq!(says("link"), link);
     }
 }

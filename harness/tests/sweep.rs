@@ -2,8 +2,11 @@
 
 mod command;
 
-use command::Bench;
+use command::{Bench, Said};
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
 use std::fs;
+use std::process::Stdio;
 
 const ARGS: [&str; 11] = [
     "sweep",
@@ -50,4 +53,44 @@ fn faults_are_as_long_as_they_are_asked_to_be() {
     let said = bench.run(&[&args[..], &more].concat());
     assert_eq!(said.code, 0, "no pause outlives the ttl: {said:?}");
     assert!(said.out.contains("--fault-scale 1s"), "the command has it: {said:?}");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_found_before_the_runs_or_leaves_the_table() {
+    let bench = Bench::new();
+    // Nobody makes files in there, whoever he is.
+    let said = bench.run(&[&ARGS[..], &["--svg", "/sys/trade.svg"]].concat());
+    said.refuses(255, &["cannot write `/sys/trade.svg`: ", "name another file with --svg"]);
+    for flag in ["--svg", "--html"] {
+        let said = bench.run(&[&ARGS[..], &[flag, "/dev/full"]].concat());
+        assert_eq!((said.code, said.out.matches(" of 3").count()), (255, 3), "{said:?}");
+        assert!(said.err.contains("cannot write `/dev/full`: No space left"), "{said:?}");
+    }
+}
+
+#[test]
+fn ctrl_c_tells_and_writes_what_was_measured_so_far() {
+    let bench = Bench::new();
+    let endless = ["--seeds", "100000000", "--svg", "trade.svg", "--html", "trade.html"];
+    let mut command = bench.command(&[&ARGS[..9], &endless].concat());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    pause();
+    let pid = Pid::from_raw(child.id() as i32);
+    signal::kill(pid, Signal::SIGINT).expect("signalled");
+    let said = Said::from(child.wait_with_output().expect("ends"));
+    assert_eq!(said.code, 130, "{said:?}");
+    let last = said.out.lines().last().expect("a last line");
+    assert!(last.starts_with("INCOMPLETE: interrupted after "), "{said:?}");
+    assert!(last.ends_with(" of 300000000 runs"), "{said:?}");
+    assert!(said.out.lines().nth(3).expect("a row").contains("200 ms"), "{said:?}");
+    for (file, mark) in [("trade.svg", "(interrupted after "), ("trade.html", "Incomplete: ")] {
+        let text = fs::read_to_string(bench.home.path().join(file)).expect("written");
+        assert!(text.contains(mark), "{file}: {text}");
+    }
+}
+
+/// Waits long enough for each ttl to have had a run; the sweep would go on for hours.
+#[expect(clippy::disallowed_methods, reason = "waits for a process of its own")]
+fn pause() {
+    std::thread::sleep(std::time::Duration::from_secs(2));
 }

@@ -17,8 +17,16 @@ pub struct TtlSweep {
     pub nemesis: String,
     /// The command that measures it again.
     pub command: String,
+    /// The number of runs that an early end has left out.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_out: u64,
     /// The figures, by ttl.
     pub points: Vec<SweepPoint>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The figures of one ttl, over several runs.
@@ -60,6 +68,13 @@ pub const HEADS: [&str; 6] = [
 ];
 
 impl TtlSweep {
+    /// Says how much was measured, if that is not all.
+    pub fn incomplete(&self) -> Option<String> {
+        let made: u64 = self.points.iter().map(|point| point.runs).sum();
+        (self.left_out > 0)
+            .then(|| format!("interrupted after {made} of {} runs", made + self.left_out))
+    }
+
     /// Returns the rows of the table.
     pub fn rows(&self) -> Vec<[String; 6]> {
         let row = |point: &SweepPoint| {
@@ -91,8 +106,11 @@ pub fn svg(sweep: &TtlSweep) -> Option<String> {
         let (above, below) = area.split_vertically(SIZE.1 / 2);
         let overlaps = |point: &SweepPoint| Some(point.overlaps_per_1000());
         let lost = |point: &SweepPoint| Some(point.lost_ns? as f64 / 1e9);
-        curve(&above, sweep, "grants in 1000 that overlap another hold", UNSAFE, overlaps)?;
-        curve(&below, sweep, "seconds without a grant after a holder's death", LOST, lost)?;
+        let part = sweep.incomplete().map_or(String::new(), |why| format!(" ({why})"));
+        let title = format!("grants in 1000 that overlap another hold{part}");
+        curve(&above, sweep, &title, UNSAFE, overlaps)?;
+        let title = format!("seconds without a grant after a holder's death{part}");
+        curve(&below, sweep, &title, LOST, lost)?;
         area.present().ok()?;
     }
     Some(text)
@@ -151,6 +169,7 @@ fn content(sweep: &TtlSweep, title: &str) -> Markup {
                 "A short ttl runs out under holders that live; a long one is waited for when its \
                  holder has died. Faults and holds are as long for every ttl."
             }
+            @if let Some(incomplete) = sweep.incomplete() { p.note { "Incomplete: " (incomplete) } }
         }
         section {
             h2 { "The trade" }

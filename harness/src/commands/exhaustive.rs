@@ -7,8 +7,8 @@ use sim::exhaustive::{EnumerationCase, Extent, SearchProgress};
 use std::sync::atomic::Ordering;
 use stores::Shape;
 
-use super::explore::{tell_result, writable};
-use super::{Failure, ended, interruptible, note_interruption};
+use super::explore::tell_result;
+use super::{Failure, ended, interruptible, note_interruption, writable};
 use crate::Exit;
 use crate::cli::ExploreArgs;
 use crate::exhaustive::{Enumerated, Enumeration, Finding, Found};
@@ -22,9 +22,7 @@ mod error;
 
 pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     let enumeration = enumeration(args).map_err(Failure::arguments)?;
-    if let Some(out) = &args.out {
-        writable(out, "--out")?;
-    }
+    writable([(&args.out, "--out")])?;
     let stop = interruptible()?;
     let spinner = spinner();
     let found = enumeration.search(args.exhaustive.states, &mut |progress| {

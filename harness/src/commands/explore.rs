@@ -9,16 +9,20 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use workloads::TestedLock;
 
-use super::{Failure, catalogued, ended, interruptible, note_interruption, with_script};
+use super::{
+    Failure, can_be_folder, catalogued, ended, interruptible, note_interruption, with_script,
+    writable,
+};
 use crate::Exit;
 use crate::cli::{ExploreArgs, Format};
-use crate::explore::{MIN_HELD, Missing, Search, Sighting, Tally, cores, search};
+use crate::explore::{MIN_HELD, Missing, Search, Sighting, Tally, search};
 use crate::manner::{self, quiet, told};
 use crate::output::{OutputLosses, note, say, write_whole};
 use crate::schedule::{Schedule, Shows};
 use crate::setup::{Setup, replay_command};
 use crate::shrink::{CutShort, Shrunk, is_robust, is_small, shrink, size, told as tell_story};
 use crate::simulate;
+use crate::threads::cores;
 
 pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     if args.exhaustive.exhaustive {
@@ -32,8 +36,9 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     if args.seeds == 0 || args.jobs == Some(0) {
         return Err(Failure::arguments("--seeds and --jobs must be at least 1"));
     }
-    if let Some(out) = &args.out {
-        writable(out, "--out")?;
+    writable([(&args.out, "--out")])?;
+    if args.shrink || args.until_found {
+        can_be_folder(&args.counterexamples, "--counterexamples")?;
     }
     let stop = interruptible()?;
     let part = args.shard.part(args.first_seed..last);
@@ -178,21 +183,6 @@ fn progress_bar(schedules: u64) -> ProgressBar {
                  {eta} left";
     bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
     bar
-}
-
-/// Finds out before the search whether its result can be written after it.
-pub fn writable(out: &Path, flag: &str) -> Result<(), Failure> {
-    let folder = match out.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    match folder.is_dir() && !out.is_dir() {
-        true => Ok(()),
-        false => Err(Failure::could_not(format!(
-            "cannot write `{}`: name a file in a folder that exists with {flag}",
-            out.display()
-        ))),
-    }
 }
 
 /// Prints a result, as it is told to people or as JSON, and stores it if a file is named.

@@ -1,6 +1,6 @@
 //! `picklock merge`: adds up what several searches found.
 
-use super::{Failure, catalogued, explore::tell};
+use super::{Failure, catalogued, explore::tell, writable};
 use crate::Exit;
 use crate::cli::MergeArgs;
 use crate::explore::{Tally, merge};
@@ -9,6 +9,7 @@ use crate::output::OutputLosses;
 use crate::place;
 
 pub fn run(args: &MergeArgs) -> Result<Exit, Failure> {
+    writable([(&args.out, "--out")])?;
     let budget = args.budget.begin();
     let mut parts = Vec::new();
     for path in &args.files {

@@ -22,7 +22,7 @@ use crate::drive::Watcher;
 use crate::foreign::{self, ForeignError, ForeignLock};
 use crate::input::{self, JudgingBudget, WrongKind};
 use crate::nearest::Unlisted;
-use crate::output::note;
+use crate::output::{note, try_to_write};
 use crate::place;
 use crate::setup::SetupError;
 use crate::worlds::ChoiceError;
@@ -30,7 +30,8 @@ use base::{Mono, RunSpec, ScriptFile, visible};
 use histories::HistoryError;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fmt;
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use workloads::TestedLock;
@@ -195,6 +196,40 @@ fn with_script(run: RunSpec, path: Option<&Path>) -> Result<RunSpec, Failure> {
     let script =
         ScriptFile { path: path.into(), text: input::text(path, JudgingBudget::default())? };
     Ok(RunSpec { nemesis: script.name(), script: Some(Arc::new(script)), ..run })
+}
+
+/// Finds out before the work whether its results can be written after it.
+fn writable<'a>(
+    files: impl IntoIterator<Item = (&'a Option<PathBuf>, &'static str)>,
+) -> Result<(), Failure> {
+    let mut files = files.into_iter().filter_map(|(file, flag)| Some((file.as_deref()?, flag)));
+    files.try_for_each(|(file, flag)| {
+        try_to_write(file).map_err(|why| {
+            let help = match why.kind() {
+                ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory => {
+                    "name a file in a folder that exists".to_owned()
+                }
+                ErrorKind::Other => format!("{why}; name another file"),
+                kind => format!("{kind}; name another file"),
+            };
+            Failure::could_not(format!("cannot write `{}`: {help} with {flag}", file.display()))
+        })
+    })
+}
+
+/// Finds out before the work whether its results can have a folder after it, which is made only
+/// then.
+fn can_be_folder(folder: &Path, flag: &str) -> Result<(), Failure> {
+    let real = place::real(folder);
+    let there = real.ancestors().find(|it| it.exists()).unwrap_or(Path::new("."));
+    match there.is_dir() {
+        true => Ok(()),
+        false => Err(Failure::could_not(format!(
+            "`{}` cannot be a folder, since `{}` is none; name another with {flag}",
+            folder.display(),
+            there.display()
+        ))),
+    }
 }
 
 /// The first Ctrl-C ends the run in order; the second one ends the program. So do the other ways to

@@ -13,18 +13,17 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use workloads::TestedLock;
 
-use super::explore::writable;
 use super::judge::json;
-use super::{Failure, UntilStopped, interruptible, tested};
+use super::{Failure, UntilStopped, can_be_folder, interruptible, tested, writable};
 use crate::Exit;
 use crate::cli::{Format, SurveyArgs};
-use crate::explore::cores;
 use crate::folder::RunFolder;
 use crate::manner::{self, hint, style};
 use crate::options::flags;
-use crate::output::{OutputLosses, note, say, write_whole};
+use crate::output::{OutputLosses, note, say};
 use crate::run::{self, Means};
 use crate::setup::Setup;
+use crate::threads::{cores, side_by_side};
 use crate::worlds::{RunWorld, SIMULATOR, choose, choose_of, real};
 
 /// The nemeses that are tried unless others are asked for: each is another kind of bad luck.
@@ -48,10 +47,9 @@ const SIDE_BY_SIDE: usize = 3;
 
 pub fn run(args: &SurveyArgs) -> Result<Exit, Failure> {
     let lock = tested(&args.lock, &args.load.0)?;
-    let files = [&args.html, &args.markdown, &args.junit];
-    for (file, flag) in files.into_iter().zip(["--html", "--markdown", "--junit"]) {
-        file.iter().try_for_each(|file| writable(file, flag))?;
-    }
+    let files = [(&args.html, "--html"), (&args.markdown, "--markdown"), (&args.junit, "--junit")];
+    writable(files)?;
+    can_be_folder(&args.store, "--store")?;
     let plain = Setup::new(&lock, of(args, &lock, "none", 0))?;
     let world = world(args, &plain)?;
     (world.prepare)(&hint).map_err(Failure::could_not)?;
@@ -169,11 +167,7 @@ impl Survey<'_> {
     fn make(self) -> Result<Exit, Failure> {
         let begun = Instant::now();
         let jobs = self.args.jobs.map_or(cores() * SIDE_BY_SIDE, |jobs| jobs as usize);
-        std::thread::scope(|scope| {
-            for _ in 0..jobs.min(self.work.len()) {
-                scope.spawn(|| self.go_on());
-            }
-        });
+        side_by_side(jobs.min(self.work.len()), || self.go_on());
         self.bar.finish_and_clear();
         self.end(begun)
     }
@@ -231,15 +225,11 @@ impl Survey<'_> {
             card.rows.retain(|row| row.runs > 0);
         }
         let junit = junit::of(&card, interrupted);
-        let files = [
+        losses.write([
             (&self.args.html, Ok(card::page(&card))),
             (&self.args.markdown, Ok(card::markdown(&card))),
             (&self.args.junit, junit),
-        ];
-        for (file, text) in files {
-            let Some(file) = file else { continue };
-            losses.note(text.and_then(|text| write_whole(file, &text)));
-        }
+        ]);
         losses.note(match self.args.format {
             Format::Human => say(&card::terminal(&card, style())),
             Format::Json => json(&card).and_then(|text| say(&text)),

@@ -2,30 +2,28 @@
 //! waited for when its holder has died. Faults and holds are as long for every ttl, and virtual
 //! time makes the figures those of the lock.
 
+use anyhow::Context;
 use base::units::counted;
 use base::{LockInfo, RunSpec, Verdict, nanos};
 use checkers::Judgement;
 use reports::sweep::{SweepPoint, TtlSweep};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use workloads::TestedLock;
 
-use super::explore::writable;
 use super::judge::json;
-use super::{Failure, catalogued, interruptible};
+use super::{Failure, catalogued, ended, interruptible, writable};
 use crate::Exit;
 use crate::cli::{Format, SweepArgs};
-use crate::explore::cores;
 use crate::options::{flags, time};
-use crate::output::{say, write_whole};
+use crate::output::{OutputLosses, say};
 use crate::setup::Setup;
 use crate::simulate;
+use crate::threads::{cores, side_by_side};
 
 pub fn run(args: &SweepArgs) -> Result<Exit, Failure> {
-    for (file, flag) in [(&args.svg, "--svg"), (&args.html, "--html")] {
-        file.as_deref().map_or(Ok(()), |file| writable(file, flag))?;
-    }
+    writable([(&args.svg, "--svg"), (&args.html, "--html")])?;
     let lock = catalogued(&args.algo)?;
     let ttls = args.ttl.points(args.points);
     for ttl in &ttls {
@@ -33,28 +31,28 @@ pub fn run(args: &SweepArgs) -> Result<Exit, Failure> {
     }
     let stop = interruptible()?;
     let runs = measure(args, &lock, &ttls, &stop)?;
-    if stop.load(Ordering::Relaxed) {
-        return Err(Failure::interrupted("interrupted; nothing was written"));
-    }
     let of = |ttl: &Duration| point(*ttl, runs.iter().filter(|run| run.ttl == *ttl));
     let sweep = TtlSweep {
         algo: args.algo.clone(),
         nemesis: args.nemesis.clone(),
         command: command(args, &lock.info),
-        points: ttls.iter().map(of).collect(),
+        left_out: ttls.len() as u64 * args.seeds - runs.len() as u64,
+        points: ttls.iter().map(of).filter(|point| point.runs > 0).collect(),
     };
-    if let Some(file) = &args.svg {
-        let svg = reports::sweep::svg(&sweep);
-        write_whole(file, &svg.ok_or_else(|| Failure::could_not("the curves cannot be drawn"))?)?;
-    }
-    if let Some(file) = &args.html {
-        write_whole(file, &reports::sweep::page(&sweep))?;
-    }
-    say(&match args.format {
-        Format::Human => human(args, &sweep),
-        Format::Json => json(&sweep)?,
-    })?;
-    Ok(Exit::Held)
+    Ok(ended(tell(args, &sweep), &stop))
+}
+
+/// Tells what was measured and writes it. Nothing that is lost takes the table with it.
+fn tell(args: &SweepArgs, sweep: &TtlSweep) -> Exit {
+    let mut losses = OutputLosses::default();
+    let svg = reports::sweep::svg(sweep).context("the curves cannot be drawn");
+    losses.write([(&args.svg, svg), (&args.html, Ok(reports::sweep::page(sweep)))]);
+    losses.note(match args.format {
+        Format::Human => say(&human(args, sweep)),
+        Format::Json => json(sweep).and_then(|text| say(&text)),
+    });
+    losses.tell();
+    if losses.is_empty() { Exit::Held } else { Exit::CouldNotRun }
 }
 
 /// Returns a run of a ttl: its faults and holds are as long as those of any other.
@@ -82,22 +80,21 @@ fn measure(
     ttls: &[Duration],
     stop: &AtomicBool,
 ) -> Result<Vec<SweepRun>, Failure> {
-    let seeds = args.seeds as usize;
-    let next = AtomicUsize::new(0);
+    let next = AtomicU64::new(0);
     let done = Mutex::new(Vec::new());
     let work = || {
         while !stop.load(Ordering::Relaxed) {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(ttl) = ttls.get(number / seeds) else { return };
-            let run = one(args, lock, *ttl, (number % seeds) as u64);
+            // Every ttl once, then all of them again: what was seen by an early end is of all.
+            let (seed, place) = (number / ttls.len() as u64, number % ttls.len() as u64);
+            if seed >= args.seeds {
+                return;
+            }
+            let run = one(args, lock, ttls[place as usize], seed);
             done.lock().unwrap_or_else(|error| error.into_inner()).push(run);
         }
     };
-    std::thread::scope(|scope| {
-        for _ in 0..cores().min(ttls.len() * seeds) {
-            scope.spawn(work);
-        }
-    });
+    side_by_side(cores(), work);
     done.into_inner().unwrap_or_else(|error| error.into_inner()).into_iter().collect()
 }
 
@@ -169,6 +166,9 @@ fn human(args: &SweepArgs, sweep: &TtlSweep) -> String {
         let cells: Vec<String> =
             row.iter().enumerate().map(|(n, cell)| format!("{cell:>0$}", width(n))).collect();
         text += &format!("{}\n", cells.join("  "));
+    }
+    if let Some(incomplete) = sweep.incomplete() {
+        text += &format!("\nINCOMPLETE: {incomplete}\n");
     }
     text
 }

@@ -13,8 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::explore::writable;
-use super::{Failure, interruptible, judge::judge, tested, with_script};
+use super::{Failure, interruptible, judge::judge, tested, with_script, writable};
 use crate::Exit;
 use crate::ExpectedOutcome;
 use crate::cli::{Format, TestArgs};
@@ -37,8 +36,8 @@ pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
     let run = with_script(run, args.script.as_deref())?;
     let setup = Setup::new(&lock, run.clone())?;
     let world = choose_for(&setup, args.backend.0)?;
-    if let Some(file) = args.print_script.as_deref().filter(|file| *file != Path::new("-")) {
-        writable(file, "--print-script")?;
+    if args.print_script.as_deref() != Some(Path::new("-")) {
+        writable([(&args.print_script, "--print-script")])?;
     }
     let results = Results {
         store: &args.store,

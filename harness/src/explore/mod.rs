@@ -3,7 +3,7 @@
 mod search;
 mod tally;
 
-pub use search::{Search, SearchError, cores, search};
+pub use search::{Search, SearchError, search};
 pub use tally::{
     MIN_HELD, MergeError, Missing, NoTally, SearchPart, Searched, Sighting, Tally, ToldFile, merge,
 };

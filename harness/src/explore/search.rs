@@ -11,6 +11,7 @@ use workloads::TestedLock;
 use super::{SearchPart, Tally};
 use crate::setup::{Setup, SetupError};
 use crate::simulate;
+use crate::threads::side_by_side;
 
 /// The parameters of a search.
 pub struct Search<'a> {
@@ -44,11 +45,6 @@ pub enum SearchError {
     },
 }
 
-/// Returns the number of threads that this machine can run at once.
-pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 /// Searches. `progress` is told, from any thread, that so many more schedules are done.
 ///
 /// # Errors
@@ -66,11 +62,7 @@ pub fn search(search: &Search<'_>, progress: &(dyn Fn(u64) + Sync)) -> Result<Ta
             error: None,
         }),
     };
-    std::thread::scope(|scope| {
-        for _ in 0..search.jobs {
-            scope.spawn(|| shared.work(search, seeds.end, progress));
-        }
-    });
+    side_by_side(search.jobs, || shared.work(search, seeds.end, progress));
     let collected = shared.collected.into_inner().unwrap_or_else(|e| e.into_inner());
     match collected.error {
         Some(error) => Err(error),

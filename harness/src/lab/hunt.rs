@@ -9,12 +9,13 @@ use std::sync::atomic::AtomicBool;
 use workloads::TestedLock;
 
 use super::{Counterexample, Lab, LabError, LabOutcome, SCHEDULES_VARIABLE, kept};
-use crate::explore::{Search, SearchPart, cores, search};
+use crate::explore::{Search, SearchPart, search};
 use crate::schedule::{Schedule, Shows};
 use crate::setup::Setup;
 use crate::shrink::{Shrunk, shrink, told};
 use crate::sight::ExpectedSight;
 use crate::simulate;
+use crate::threads::cores;
 
 /// The most schedules that are run to shrink one.
 const MOST_SHRINKING: u64 = 4_000;

@@ -7,6 +7,8 @@
 
 use clap::Args;
 use serde_json::{Value, json};
+use std::io;
+use std::thread;
 use std::time::Duration;
 
 use super::clock::Stopwatch;
@@ -63,13 +65,17 @@ pub fn run(args: &SimArgs) -> Result<Exit, Failure> {
         ))?;
     }
     for scenario in chosen {
-        let best = measure(scenario, args);
+        let best = measure(scenario, args).map_err(no_thread)?;
         match args.format {
             Format::Human => say(&best.line(scenario))?,
             Format::Json => say(&format!("{}\n", best.json(scenario, args)))?,
         }
     }
     Ok(Exit::Held)
+}
+
+fn no_thread(why: io::Error) -> Failure {
+    Failure::could_not(format!("cannot make a thread: {why}; give fewer --jobs"))
 }
 
 fn unknown(name: &str) -> Failure {
@@ -121,29 +127,31 @@ struct Best {
     cpu_per_event: f64,
 }
 
-fn measure(scenario: &Scenario, args: &SimArgs) -> Best {
+fn measure(scenario: &Scenario, args: &SimArgs) -> io::Result<Best> {
     let mut best = Best { round: RoundCounts::default(), jobs: args.jobs, cpu_per_event: f64::MAX };
     for number in 0..args.rounds {
-        let round = on_all_threads(scenario, args, number);
+        let round = on_all_threads(scenario, args, number)?;
         best.cpu_per_event = best.cpu_per_event.min(round.cpu_per_event());
         if round.events_rate > best.round.events_rate {
             best.round = round;
         }
     }
-    best
+    Ok(best)
 }
 
-fn on_all_threads(scenario: &Scenario, args: &SimArgs, number: u32) -> RoundCounts {
+fn on_all_threads(scenario: &Scenario, args: &SimArgs, number: u32) -> io::Result<RoundCounts> {
     let mut round = RoundCounts::default();
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..args.jobs)
-            .map(|job| scope.spawn(move || on_this_thread(scenario, args, number, job)))
-            .collect();
+    thread::scope(|scope| {
+        let begin = |job| {
+            let work = move || on_this_thread(scenario, args, number, job);
+            thread::Builder::new().spawn_scoped(scope, work)
+        };
+        let threads: Vec<_> = (0..args.jobs).map(begin).collect::<io::Result<_>>()?;
         for thread in threads {
             round.add(&thread.join().expect("a scenario runs"));
         }
-    });
-    round
+        Ok(round)
+    })
 }
 
 fn on_this_thread(scenario: &Scenario, args: &SimArgs, number: u32, job: u32) -> RoundCounts {

@@ -12,10 +12,9 @@ use std::time::Instant;
 use base::BackendError;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Failure, UntilStopped, interruptible};
+use super::{Failure, UntilStopped, can_be_folder, interruptible, writable};
 use crate::Exit;
 use crate::cli::{Format, SuiteArgs};
-use crate::explore::cores;
 use crate::folder::RunFolder;
 use crate::input::{self, JudgingBudget};
 use crate::manner::{self, hint};
@@ -24,6 +23,7 @@ use crate::place::missing;
 use crate::run::{self, Means};
 use crate::setup::Setup;
 use crate::suite::{Baseline, EntryFinding, EntryOutcome, EntryStatus, Suite, SuiteEntry, search};
+use crate::threads::{cores, side_by_side};
 use crate::worlds::{RunWorld, WORLDS, choose_of};
 
 /// The number of entries on real servers at a time: a run mostly waits, but more would starve each
@@ -39,6 +39,11 @@ pub fn run(args: &SuiteArgs) -> Result<Exit, Failure> {
     let suite = read(&args.file)?;
     let work = work(&suite, args)?;
     let baseline = baseline(args)?;
+    writable([(&args.out, "--out"), (&args.junit, "--junit"), (&args.summary, "--summary")])?;
+    if args.update_baseline {
+        writable([(&args.baseline, "--baseline")])?;
+    }
+    can_be_folder(&args.store, "--store")?;
     prepare(&work).map_err(Failure::could_not)?;
     let stop = interruptible()?;
     let run = SuiteRun {
@@ -53,11 +58,8 @@ pub fn run(args: &SuiteArgs) -> Result<Exit, Failure> {
         work,
     };
     let begun = Instant::now();
-    std::thread::scope(|scope| {
-        for _ in 0..args.jobs.unwrap_or_else(|| usual_jobs(&run.work)).min(run.work.len()) {
-            scope.spawn(|| run.go_on());
-        }
-    });
+    let jobs = args.jobs.unwrap_or_else(|| usual_jobs(&run.work));
+    side_by_side(jobs.min(run.work.len()), || run.go_on());
     run.bar.finish_and_clear();
     run.end(begun)
 }
@@ -288,15 +290,11 @@ impl SuiteRun<'_> {
             results.entries().iter().for_each(|outcome| baseline.note(outcome));
             losses.note(super::judge::json(&baseline).and_then(|text| write_whole(file, &text)));
         }
-        let files = [
+        losses.write([
             (&self.args.out, results.json()),
             (&self.args.junit, results.junit()),
             (&self.args.summary, results.markdown()),
-        ];
-        for (file, text) in files {
-            let Some(file) = file else { continue };
-            losses.note(text.and_then(|text| write_whole(file, &text)));
-        }
+        ]);
         losses.note(match self.args.format {
             Format::Human => say(&results.human()),
             Format::Json => results.json().and_then(|text| say(&text)),

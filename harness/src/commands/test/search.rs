@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use workloads::TestedLock;
 
 use crate::commands::Failure;
-use crate::explore::cores;
 use crate::explore::{Search, SearchPart, Tally, search};
 use crate::setup::Setup;
 use crate::simulate;
+use crate::threads::cores;
 
 /// The greatest number of schedules that are tried.
 const SCHEDULES: u64 = 200;
