@@ -91,6 +91,9 @@ pub struct TestArgs {
     /// simulator tries 200 in about a second and shows the first that breaks a promise.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// The memory that a run in the simulator may take; one that takes more is ended.
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = budget::size, default_value = "4GiB")]
+    pub memory_budget: usize,
     /// Makes the exit code say whether this outcome came: 0 as expected, 1 not as expected,
     /// 2 inconclusive.
     #[arg(long, value_enum)]

@@ -18,7 +18,7 @@ impl Excerpt {
     pub fn of(text: &str, at: Range<usize>) -> Self {
         let start = floor(text, at.start);
         let before = &text[..start];
-        let line = line_of(text, start);
+        let line = before.matches('\n').count() + 1;
         let begin = before.rfind('\n').map_or(0, |newline| newline + 1);
         let whole = text[begin..].lines().next().unwrap_or_default();
         let marked = &text[start..floor(text, at.end.max(start))];
@@ -66,9 +66,19 @@ impl ShownPart {
     }
 }
 
-/// The number of the line in which a byte stands, from 1.
-pub fn line_of(text: &str, at: usize) -> usize {
-    text[..floor(text, at)].matches('\n').count() + 1
+/// The places at which the lines of a text end, for a text of which many lines are asked for.
+pub struct LineEnds(Vec<usize>);
+
+impl LineEnds {
+    /// Finds the lines of a text.
+    pub fn of(text: &str) -> Self {
+        Self(text.match_indices('\n').map(|(at, _)| at).collect())
+    }
+
+    /// The number of the line in which a byte stands, from 1.
+    pub fn line_of(&self, at: usize) -> usize {
+        self.0.partition_point(|end| *end < at) + 1
+    }
 }
 
 /// The nearest place at or before a byte at which the text can be divided.

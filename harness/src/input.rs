@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "a budget of time is one of the wall clock")]
 
 use crate::manner;
+use crate::place;
 use anyhow::{Context, Result, bail};
 use histories::reading::Until;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -37,19 +38,21 @@ pub struct JudgingBudget {
     time: Duration,
     /// The memory limit, in bytes.
     pub memory: usize,
+    /// True if flags of the command say how large it is, by which more can be given.
+    has_flags: bool,
 }
 
-/// The budget of a command that is given none: 60 seconds and 4 GiB.
+/// The budget of what no flags set a limit to: 60 seconds and 4 GiB.
 impl Default for JudgingBudget {
     fn default() -> Self {
-        Self::new(Duration::from_secs(60), 4 << 30)
+        Self { has_flags: false, ..Self::new(Duration::from_secs(60), 4 << 30) }
     }
 }
 
 impl JudgingBudget {
-    /// A budget from now on.
+    /// A budget from now on, as flags set it.
     pub fn new(time: Duration, memory: usize) -> Self {
-        Self { begun: Instant::now(), time, memory }
+        Self { begun: Instant::now(), time, memory, has_flags: true }
     }
 
     /// Returns true once the time is over.
@@ -84,6 +87,9 @@ pub fn open(path: &Path, budget: JudgingBudget) -> Result<(Input, ProgressBar)> 
     }
     let help = || format!("cannot read `{}`", path.display());
     let about = fs::metadata(path).with_context(help)?;
+    if place::is_named_fifo(path) {
+        bail!(WrongKind(format!("`{}` is a FIFO, not a file: give a file", path.display())));
+    }
     if about.is_file() {
         let bar = reading_bar(Some(about.len()));
         let file = File::open(path).with_context(help)?;
@@ -104,13 +110,18 @@ pub fn text(path: &Path, budget: JudgingBudget) -> Result<String> {
     let read = input.take(most as u64 + 1).read_to_string(&mut text);
     bar.finish_and_clear();
     read.with_context(help)?;
-    if text.len() > most {
-        bail!("`{}` is too large for the memory budget; give --memory-budget", path.display());
+    let name = path.display();
+    match (text.len() > most, budget.is_over(), budget.has_flags) {
+        (true, _, true) => {
+            bail!("`{name}` is too large for the memory budget; give --memory-budget")
+        }
+        (true, _, false) => bail!("`{name}` is too large: it may have {} MiB at most", most >> 20),
+        (_, true, true) => {
+            bail!("the time budget was spent in reading `{name}`; give --time-budget")
+        }
+        (_, true, false) => bail!("`{name}` could not be read in {} s", budget.time.as_secs()),
+        (false, false, _) => Ok(text),
     }
-    if budget.is_over() {
-        bail!("the time budget was spent in reading `{}`; give --time-budget", path.display());
-    }
-    Ok(text)
 }
 
 fn stream(from: impl Read + 'static, bar: &ProgressBar, budget: JudgingBudget) -> Input {

@@ -2,7 +2,9 @@
 
 /// The names that are nearest to one, the nearest first.
 pub fn near<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
-    let mut near: Vec<(f64, &str)> = known.iter().map(|k| (likeness(name, k), *k)).collect();
+    // Of one that is there and yet is not what is asked for, it is no help to say its name again.
+    let others = known.iter().filter(|known| **known != name);
+    let mut near: Vec<(f64, &str)> = others.map(|known| (likeness(name, known), *known)).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     near.iter().take_while(|(score, _)| *score > 0.7).take(3).map(|(_, k)| *k).collect()
 }
@@ -52,6 +54,9 @@ mod tests {
         assert!(said.contains("did you mean zk-rw"), "{said}");
         assert!(!said.contains("redis-getset"), "{said}");
         assert!(unknown("command", "EXPRIE", &["get", "expire"]).contains("did you mean expire?"));
+        assert!(
+            unknown("lock", "zk-rw", &["zk-rw", "redlock"]).contains("there are zk-rw, redlock")
+        );
         assert!(unknown("lock", "qqq", &locks).contains("there are redis-set-nx-px, redis-getset"));
     }
 }

@@ -31,22 +31,52 @@ const SHORT: [&str; 2] = ["--time-budget", "500ms"];
 fn nobody_waits_for_a_writer_that_never_comes() {
     let bench = Bench::new();
     fifo(&bench, "fifo");
-    let run = |args: &[&str]| bench.run(&[args, &SHORT].concat());
-    let said = run(&["check", "fifo", "--model", "mutex", "--format", "json"]);
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(
-        said.out.contains("the time budget was spent before anything could be read"),
-        "{said:?}"
-    );
-    run(&["replay", "fifo"]).refuses(255, &["the time budget was spent in reading `fifo`"]);
-    run(&["merge", "fifo"]).refuses(255, &["the time budget was spent in reading `fifo`"]);
     bench.test("redis-set-nx-px", "none", "1");
     let history = fs::canonicalize(bench.home.path().join("store/latest")).expect("a run");
     fs::remove_file(history.join("history.jsonl")).expect("removed");
     fifo(&bench, history.join("history.jsonl").to_str().expect("a path"));
-    let said = run(&["check", "store/latest"]);
+    let of_entry = |field: &str| format!("version = 1\n[[entry]]\nexpect = \"held\"\n{field}\n");
+    let scripted = of_entry("lock = \"zk-rw\"\nscript = \"fifo\"");
+    fs::write(bench.home.path().join("scripted.toml"), scripted).expect("written");
+    std::os::unix::fs::symlink("fifo", bench.home.path().join("lock.toml")).expect("linked");
+    fs::write(bench.home.path().join("own.toml"), of_entry("lock = \"lock.toml\""))
+        .expect("written");
+    fs::write(bench.home.path().join("suite.toml"), of_entry("lock = \"zk-rw\"")).expect("written");
+    for command in [
+        "check fifo --model mutex",
+        "check store/latest",
+        "check store/latest --export edn",
+        "replay fifo",
+        "replay 1 --algo zk-rw --script fifo",
+        "merge fifo",
+        "test --algo zk-rw --script fifo",
+        "test --lock fifo",
+        "explore --algo zk-rw --script fifo",
+        "survey --lock fifo",
+        "client check --lock fifo",
+        "suite fifo",
+        "suite scripted.toml",
+        "suite own.toml",
+        "suite suite.toml --baseline fifo",
+    ] {
+        let said = bench.run(&command.split(' ').collect::<Vec<_>>());
+        assert_eq!(said.code, 254, "{command}: {said:?}");
+        assert!(said.err.contains("is a FIFO, not a file"), "{command}: {said:?}");
+    }
+    let out = "suite suite.toml --junit fifo".split(' ').collect::<Vec<_>>();
+    bench.run(&out).refuses(255, &["is a FIFO, not a file; name another file with --junit"]);
+}
+
+#[test]
+fn a_pipe_that_a_shell_has_made_is_read() {
+    let bench = Bench::new();
+    let text = "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n";
+    let said =
+        stalled(&bench, text, &[&["check", "/dev/stdin", "--model", "mutex"], &SHORT[..]].concat());
     assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.err.contains("the time budget was spent in reading it"), "{said:?}");
+    assert!(said.out.contains("up to line 2 nothing was found"), "{said:?}");
+    let said = stalled(&bench, "", &[&["replay", "/dev/stdin"], &SHORT[..]].concat());
+    said.refuses(255, &["the time budget was spent in reading `/dev/stdin`; give --time-budget"]);
 }
 
 #[test]
@@ -74,6 +104,44 @@ fn a_run_that_is_larger_than_its_budget_is_never_green() {
     bench.run(&[&replay[..], &["1KiB"]].concat()).refuses(255, &["too large for the memory"]);
     let said = bench.run(&["replay", "5", "--algo", "zk-rw", "--memory-budget", "100KiB"]);
     said.refuses(255, &["the memory budget was spent in the run", "picklock check store"]);
+}
+
+#[test]
+fn a_run_in_the_simulator_is_ended_before_it_takes_too_much_memory() {
+    let bench = Bench::new();
+    let endless = "test --algo memcached-add --task hammer --backend sim --seed 1 --time-limit 24h";
+    let args: Vec<&str> = endless.split(' ').chain(["--memory-budget", "8MiB"]).collect();
+    let words = ["the memory budget was spent in the run", "--memory-budget", "check store"];
+    bench.run(&args).refuses(255, &words);
+}
+
+#[test]
+fn what_has_no_flag_for_it_is_not_told_to_give_it() {
+    let bench = Bench::new();
+    let folder = bench.home.path();
+    let large = fs::File::create(folder.join("large.toml")).expect("made");
+    large.set_len(200 << 20).expect("it has holes");
+    for command in ["test --algo zk-rw --script large.toml", "suite large.toml"] {
+        let said = bench.run(&command.split(' ').collect::<Vec<_>>());
+        said.refuses(255, &["`large.toml` is too large: it may have 128 MiB at most"]);
+    }
+}
+
+#[test]
+fn an_error_is_short_whatever_a_file_says() {
+    let bench = Bench::new();
+    let long = "x".repeat(5_000_000);
+    let write = |name: &str, text: String| fs::write(bench.home.path().join(name), text);
+    write("it.toml", format!("[[fault]]\n{long} = 1\n")).expect("written");
+    write("suite.toml", format!("version = 1\n[[entry]]\n{long} = \"{long}\"\n")).expect("written");
+    write("lock.toml", format!("{long} = 1\n")).expect("written");
+    for command in
+        ["test --algo zk-rw --script it.toml", "suite suite.toml", "test --lock lock.toml"]
+    {
+        let said = bench.run(&command.split(' ').collect::<Vec<_>>());
+        assert_eq!(said.code, 254, "{command}");
+        assert!(said.err.len() < 12_000, "{command}: {} bytes", said.err.len());
+    }
 }
 
 /// Changes what a stored run says of itself.

@@ -136,6 +136,18 @@ fn ctrl_c_says_what_was_searched_so_far() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("interrupted"));
 }
 
+/// There is no room for as many stacks as are asked for. (A limit on processes does not hold for
+/// root.)
+#[test]
+fn a_search_makes_do_with_the_threads_that_there_are() {
+    let home = TempDir::new().expect("a folder");
+    let search = "ulimit -v 3000000; exec \"$0\" explore --algo zk-rw --seeds 20 --jobs 1500";
+    let mut limited = Command::new("sh");
+    limited.args(["-c", search, env!("CARGO_BIN_EXE_picklock")]).current_dir(home.path());
+    let output = limited.env("MALLOC_ARENA_MAX", "1").output().expect("sh starts");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
 /// Waits long enough for the search to have begun; it would go on for hours.
 #[expect(clippy::disallowed_methods, reason = "waits for a process of its own")]
 fn pause() {

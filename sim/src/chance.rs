@@ -46,7 +46,53 @@ pub struct Delays {
     /// The receiver of the messages.
     pub to: Node,
     /// The delays, by the number of the message on this link, from 0.
+    #[serde(with = "by_number")]
     pub delays_ns: BTreeMap<u64, u64>,
+}
+
+/// The stored form of what has numbers: a list where none is missing, which is a third as long.
+mod by_number {
+    use serde::de::{MapAccess, SeqAccess, Visitor};
+    use serde::{Deserializer, Serialize, Serializer};
+    use std::collections::BTreeMap;
+    use std::fmt;
+
+    pub fn serialize<S: Serializer>(all: &BTreeMap<u64, u64>, to: S) -> Result<S::Ok, S::Error> {
+        match (0..).zip(all.keys()).all(|(number, key)| number == *key) {
+            true => to.collect_seq(all.values()),
+            false => all.serialize(to),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<u64, u64>, D::Error> {
+        from.deserialize_any(ByNumber)
+    }
+
+    struct ByNumber;
+
+    impl<'de> Visitor<'de> for ByNumber {
+        type Value = BTreeMap<u64, u64>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of times, or times by their numbers")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut all = BTreeMap::new();
+            while let Some(value) = list.next_element()? {
+                all.insert(all.len() as u64, value);
+            }
+            Ok(all)
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut all = BTreeMap::new();
+            while let Some((number, value)) = map.next_entry()? {
+                all.insert(number, value);
+            }
+            Ok(all)
+        }
+    }
 }
 
 impl Chances {

@@ -26,7 +26,7 @@ impl BudgetArgs {
 
 /// A text that is no number of bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-enum NoSize {
+pub(super) enum NoSize {
     #[error("no unit is `{0}`; write it as 512MiB or 4GiB")]
     Unit(String),
     #[error("write it as 512MiB or 4GiB")]
@@ -36,7 +36,7 @@ enum NoSize {
 }
 
 /// A number of bytes: `512MiB`, `4GiB`, `2GB`.
-fn size(text: &str) -> Result<usize, NoSize> {
+pub(super) fn size(text: &str) -> Result<usize, NoSize> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit: usize = match &text[digits.len()..] {
         "" | "B" => 1,

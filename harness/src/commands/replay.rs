@@ -15,7 +15,7 @@ use crate::manner::{quiet, style};
 use crate::output::say;
 use crate::place;
 use crate::plan::FaultTiming;
-use crate::schedule::Schedule;
+use crate::schedule::{ReadError, Schedule};
 use crate::setup::{Setup, replay_command};
 use crate::shrink::told;
 use crate::simulate;
@@ -75,8 +75,12 @@ fn find(args: &ReplayArgs, budget: JudgingBudget) -> Result<(Schedule, TestedLoc
         Some(own) => Some(own.clone()).filter(|own| own.name() == name),
         None => workloads::lock(name),
     };
-    let read =
-        |path: &Path| Schedule::read_within(path, budget, &lock_of).map_err(Failure::could_not);
+    let read = |path: &Path| {
+        Schedule::read_within(path, budget, &lock_of).map_err(|error| match error {
+            ReadError::File(why) => why.into(),
+            ReadError::Text { .. } => Failure::could_not(error),
+        })
+    };
     if path.is_dir() {
         let file = path.join("schedule.json");
         if !file.is_file() {

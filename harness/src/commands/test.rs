@@ -17,7 +17,7 @@ use super::{Failure, interruptible, judge::judge, tested, with_script, writable}
 use crate::Exit;
 use crate::ExpectedOutcome;
 use crate::cli::{Format, TestArgs};
-use crate::drive::{DriveError, Recorder, Watcher};
+use crate::drive::{DriveError, EVENT, Recorder, Watcher};
 use crate::fault_script;
 use crate::folder::RunFolder;
 use crate::input::JudgingBudget;
@@ -45,16 +45,17 @@ pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
         script: args.print_script.as_deref(),
         expect: args.expect,
     };
+    let budget = Some(JudgingBudget::new(Duration::MAX, args.memory_budget));
     let found = match args.seed {
         None if !world.is_real() => search::find_seed(&lock, &run, &*interruptible()?)?,
         _ => None,
     };
     let Some(found) = found else {
-        return perform(&setup, world, ChoiceLog::record(), &results, None);
+        return perform(&setup, world, ChoiceLog::record(), &results, budget);
     };
     tell_search(&found.told, &results)?;
     let setup = Setup::new(&lock, RunSpec { seed: found.seed, ..run })?;
-    perform(&setup, world, ChoiceLog::record(), &results, None)
+    perform(&setup, world, ChoiceLog::record(), &results, budget)
 }
 
 /// Says what was searched, above the result where people read that, else beside it.
@@ -158,7 +159,7 @@ pub fn perform(
     if let Some(folder) = &folder {
         let link = crate::links::usual_delay(setup.world.link_delay);
         let schedule = Schedule::of(setup, played, choices.taken(link));
-        losses.note(folder.write("schedule.json", &schedule.to_json()));
+        losses.note(folder.write("schedule.json", &schedule.to_line()));
         if let Some(ledger) = &run.ledger {
             losses.note(folder.write("ledger.jsonl", &ledger.to_lines()));
         }
@@ -222,10 +223,6 @@ struct RunProgress<'a> {
     /// The folder that becomes the latest one once the run begins.
     folder: Option<&'a RunFolder>,
 }
-
-/// The most memory that an event of a run takes, in bytes, with its share of all that is made of
-/// it.
-const EVENT: usize = 1 << 10;
 
 impl<'a> RunProgress<'a> {
     fn new(

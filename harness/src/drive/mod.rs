@@ -20,7 +20,7 @@ use crate::plan::Plan;
 use clients::Clients;
 use faults::{Faults, ServersSeen, WantedFault};
 use recorder::FaultOutcome;
-pub use recorder::Recorder;
+pub use recorder::{EVENT, Recorder};
 use vault::VaultNode;
 
 /// The longest time that a run waits for its clients to come up, and for its faults to be healed.
@@ -35,6 +35,9 @@ pub enum DriveError {
     /// Somebody else has done something to a server or a client. The history says so.
     #[error("{0}")]
     Interference(String),
+    /// Its history takes too much memory.
+    #[error("the run takes more than 2 GiB of memory: give it a shorter --time-limit")]
+    Full,
     /// Somebody pressed Ctrl-C. Everything is healed.
     #[error("interrupted")]
     Interrupted,
@@ -243,6 +246,9 @@ impl RunDriver<'_> {
         let now = self.backend.now();
         if !self.watcher.goes_on(now, self.recorder.history().events().len()) {
             return Err(DriveError::Interrupted);
+        }
+        if self.recorder.is_full() {
+            return Err(DriveError::Full);
         }
         self.clients.deliver(now, None, &mut self.vault, self.recorder);
         let (backend, vault) = (&mut *self.backend, &mut self.vault);

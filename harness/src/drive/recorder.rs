@@ -19,6 +19,14 @@ thread_local! {
     static ROOM: Cell<usize> = const { Cell::new(0) };
 }
 
+/// The most memory that an event of a run takes, in bytes, with its share of all that is made of
+/// it.
+pub const EVENT: usize = 1 << 10;
+
+/// The most events of a run that is kept in memory alone, where several are made at once: some 2
+/// GiB.
+const MOST: usize = (2 << 30) / EVENT;
+
 /// The history in the making.
 #[derive(Default)]
 pub struct Recorder {
@@ -87,6 +95,11 @@ impl Recorder {
             let fault = fault.clone();
             event.fault = Some(Box::new(FaultEvent { id, fault, effect, line: None, leaders }));
         });
+    }
+
+    /// Returns true if no more is to be recorded.
+    pub(super) fn is_full(&self) -> bool {
+        self.file.is_none() && self.history.events().len() >= MOST
     }
 
     /// Returns the history recorded so far.

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::error::{Mistake, ScriptError, ScriptMistake};
 use super::fields::Fields;
 use super::{Aim, FaultScript, Moment, ScriptFault, ScriptedRun, action, aim, moment};
-use crate::excerpt::line_of;
+use crate::excerpt::LineEnds;
 use base::ScriptFile;
 
 /// The fields of a fault, beside those that give an action its extent.
@@ -39,8 +39,9 @@ fn entries(text: &str, run: &ScriptedRun<'_>) -> Result<Vec<ScriptFault>, Script
     let faults = fields.list("fault", FAULTS)?;
     let faults = faults.ok_or_else(|| Mistake::Empty.at(0..0))?.0;
     let mut entries: Vec<ScriptFault> = Vec::new();
+    let lines = LineEnds::of(text);
     for fault in faults.iter() {
-        let entry = entry(text, fault, entries.is_empty(), run)?;
+        let entry = entry(text, &lines, fault, entries.is_empty(), run)?;
         if entries.last().is_some_and(|last| last.line == entry.line) {
             return Err(Mistake::SameLine.at(fault.span()));
         }
@@ -54,6 +55,7 @@ fn entries(text: &str, run: &ScriptedRun<'_>) -> Result<Vec<ScriptFault>, Script
 
 fn entry(
     text: &str,
+    lines: &LineEnds,
     fault: &Spanned<DeValue<'_>>,
     is_first: bool,
     run: &ScriptedRun<'_>,
@@ -69,7 +71,7 @@ fn entry(
     let moment = Moment::read(&fields, &aim, is_first, run)?;
     let lasts = moment::read_lasts(&fields, moment, run)?;
     let optional = fields.flag("optional", "true or false: optional = true")?;
-    let (line, what) = (line_of(text, at.start) as u32, what(&fields, text));
+    let (line, what) = (lines.line_of(at.start) as u32, what(&fields, text));
     let at = fields.place("action").unwrap_or(at);
     Ok(ScriptFault { line, at, action, aim, moment, lasts, optional, what })
 }

@@ -5,6 +5,7 @@
 use super::BUFFER;
 use std::io::{self, Cursor, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
 use std::time::Duration;
 
 /// The number of pieces read ahead.
@@ -21,7 +22,10 @@ impl<L: FnMut() -> Duration> Piped<L> {
     /// Begins to open and to read; `left` says how much time there is.
     pub fn new<R: Read>(open: impl FnOnce() -> io::Result<R> + Send + 'static, left: L) -> Self {
         let (send, pieces) = sync_channel(AHEAD);
-        std::thread::spawn(move || pump(open, &send));
+        let failed = send.clone();
+        if let Err(error) = thread::Builder::new().spawn(move || pump(open, &send)) {
+            drop(failed.send(Err(error)));
+        }
         Self { pieces, piece: Cursor::default(), left }
     }
 }

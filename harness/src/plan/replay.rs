@@ -41,19 +41,22 @@ pub struct PlannedTurn {
     /// by then.
     pub at_ns: u64,
     /// The number of the key, from 0.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "is_usual", default)]
     pub key: u32,
     /// The mode in which it asks.
+    #[serde(skip_serializing_if = "is_usual", default)]
     pub mode: Mode,
     /// The time that it works while it holds the lock.
+    #[serde(skip_serializing_if = "is_usual", default)]
     pub hold_ns: u64,
     /// The number of its script in the task.
-    #[serde(skip_serializing_if = "is_first", default)]
+    #[serde(skip_serializing_if = "is_usual", default)]
     pub script: u32,
 }
 
-fn is_first(script: &u32) -> bool {
-    *script == 0
+/// Returns true for what most turns have, of which there are thousands in a schedule.
+fn is_usual<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl PlannedTurn {

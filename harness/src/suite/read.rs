@@ -14,6 +14,7 @@ use super::SuiteEntry;
 use super::field::EntryFields;
 use crate::excerpt::Excerpt;
 use crate::foreign;
+use crate::input::{self, JudgingBudget};
 use crate::nearest;
 use crate::options::flags;
 
@@ -180,9 +181,8 @@ fn lock(named: &Spanned<String>, folder: &Path) -> Result<TestedLock, SuiteMista
     let mistake = |why: String| (named.span(), why);
     if Path::new(name).extension().is_some_and(|it| it == "toml") {
         let path = folder.join(name);
-        let text = std::fs::read_to_string(&path);
-        let text =
-            text.map_err(|error| mistake(format!("cannot read `{}`: {error}", path.display())))?;
+        let text = input::text(&path, JudgingBudget::default());
+        let text = text.map_err(|error| mistake(format!("{error:#}")))?;
         return foreign::read(&path, &text).map_err(|error| mistake(error.to_string()));
     }
     let names = || workloads::LOCKS.iter().map(|lock| lock.name).collect::<Vec<_>>();
@@ -191,7 +191,7 @@ fn lock(named: &Spanned<String>, folder: &Path) -> Result<TestedLock, SuiteMista
 
 fn read_script(script: &Spanned<PathBuf>, folder: &Path) -> Result<Arc<ScriptFile>, SuiteMistake> {
     let path = folder.join(script.get_ref());
-    let wrong = |error| (script.span(), format!("cannot read `{}`: {error}", path.display()));
-    let text = std::fs::read_to_string(&path).map_err(wrong)?;
+    let text = input::text(&path, JudgingBudget::default());
+    let text = text.map_err(|error| (script.span(), format!("{error:#}")))?;
     Ok(Arc::new(ScriptFile { path, text }))
 }
