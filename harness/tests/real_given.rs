@@ -94,6 +94,32 @@ fn a_redis_keeps_its_own_keys_and_no_others() {
     assert_eq!(keys(address), "*1\r\n$6\r\ntheirs\r\n+OK\r\n");
 }
 
+/// Others wait while a server looks for keys: it does so once, for what runs before have left, and
+/// a hundred keys at a time.
+#[test]
+fn a_redis_of_many_keys_is_looked_through_once_and_in_small_steps() {
+    let servers = start("redis");
+    let address = servers.addresses()[0];
+    let fill = "EVAL \"for i = 1, 10000 do redis.call('SET', 'theirs' .. i, 1) end\" 0\r\n";
+    assert_eq!(ask(address, fill, "\r\n"), "$-1\r\n");
+    holds(servers.addresses(), "redis-set-nx-px-fenced", "crash-client");
+    let stats = ask(address, "INFO commandstats\r\nQUIT\r\n", "+OK\r\n");
+    let scans = stats.lines().find_map(|line| line.strip_prefix("cmdstat_scan:calls="));
+    let scans = scans.and_then(|rest| rest.split(',').next()).expect("a number");
+    let scans: u32 = scans.parse().expect("a number");
+    assert!((80..=110).contains(&scans), "{scans} searches");
+    assert_eq!(ask(address, "DBSIZE\r\n", "\r\n"), ":10000\r\n");
+}
+
+#[test]
+fn a_redis_that_forbids_the_search_keeps_nothing_either() {
+    let servers = start("redis");
+    let address = servers.addresses()[0];
+    assert_eq!(ask(address, "ACL SETUSER default -scan\r\n", "\r\n"), "+OK\r\n");
+    holds(servers.addresses(), "redis-set-nx-px-fenced", "crash-client");
+    assert_eq!(ask(address, "DBSIZE\r\n", "\r\n"), ":0\r\n");
+}
+
 /// The names of all keys, as Redis tells them.
 fn keys(address: SocketAddr) -> String {
     ask(address, "KEYS *\r\nQUIT\r\n", "+OK\r\n")
@@ -189,9 +215,12 @@ fn an_etcd_keeps_its_own_keys_and_no_others() {
     };
     let theirs = r#"{"key":"dGhlaXJz","value":"MQ=="}"#;
     assert!(post("/v3/kv/put", theirs).contains(r#""revision":"2""#));
+    assert!(post("/v3/lease/grant", r#"{"ID":"7","TTL":"600"}"#).contains(r#""ID":"7""#));
     holds(servers.addresses(), "etcd-lease", "link-reset");
     let left = post("/v3/kv/range", r#"{"key":"AA==","range_end":"AA=="}"#);
     assert!(left.contains(r#""count":"1""#) && left.contains("dGhlaXJz"), "{left}");
+    let leases = post("/v3/lease/leases", "{}");
+    assert!(leases.contains(r#""leases":[{"ID":"7"}]"#), "{leases}");
 }
 
 /// Nothing is started: nobody is at this address.

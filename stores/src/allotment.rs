@@ -17,9 +17,9 @@ pub struct Allotment<S: Store> {
     /// such servers and take writes.
     #[cfg(feature = "real")]
     pub mark: fn(Vec<String>, String) -> Clearing<()>,
-    /// Removes all keys of these servers whose name is chosen. Returns the number of them.
+    /// Removes all keys of these servers that are of such allotments. Returns the number of them.
     #[cfg(feature = "real")]
-    pub remove: fn(Vec<String>, Chosen) -> Clearing<u64>,
+    pub remove: fn(Vec<String>, Whose) -> Clearing<u64>,
 }
 
 /// Makes a link that keeps to the allotment of this name out of one that knows no allotments.
@@ -29,8 +29,38 @@ pub type Confine<S> = fn(Rc<dyn Link<S>>, &str) -> Rc<dyn Link<S>>;
 #[cfg(feature = "real")]
 pub type Clearing<T> = LocalFuture<'static, Result<T, String>>;
 
-/// Chooses allotments by their names.
-pub type Chosen = Rc<dyn Fn(&str) -> bool>;
+/// The allotments that keys are of.
+#[derive(Clone)]
+pub enum Whose {
+    /// The one of this name.
+    Own(String),
+    /// Those whose names begin so, as far as they are chosen.
+    Others {
+        /// The beginning of all names.
+        prefix: &'static str,
+        /// Returns true for a name that is chosen.
+        chosen: fn(&str) -> bool,
+    },
+}
+
+#[cfg(feature = "real")]
+impl Whose {
+    /// Returns true if the allotment of this name is among them.
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        match self {
+            Self::Own(own) => own == name,
+            Self::Others { chosen, .. } => chosen(name),
+        }
+    }
+
+    /// Returns what all of their keys begin with.
+    pub(crate) fn prefix(&self) -> String {
+        match self {
+            Self::Own(own) => within(own, ""),
+            Self::Others { prefix, .. } => (*prefix).to_owned(),
+        }
+    }
+}
 
 /// The end of the name of an allotment, where keys have no folders.
 pub(crate) const END: char = ':';
@@ -67,10 +97,10 @@ impl StoreId {
         self.visit(MarkAllotment { servers, name })
     }
 
-    /// Removes all keys of the allotments that are chosen. Returns the number of them.
+    /// Removes all keys of such allotments. Returns the number of them.
     #[cfg(feature = "real")]
-    pub fn remove_allotments(self, servers: Vec<String>, chosen: Chosen) -> Clearing<u64> {
-        self.visit(RemoveAllotments { servers, chosen })
+    pub fn remove_allotments(self, servers: Vec<String>, whose: Whose) -> Clearing<u64> {
+        self.visit(RemoveAllotments { servers, whose })
     }
 }
 
@@ -105,7 +135,7 @@ impl Visit for MarkAllotment {
 #[cfg(feature = "real")]
 struct RemoveAllotments {
     servers: Vec<String>,
-    chosen: Chosen,
+    whose: Whose,
 }
 
 #[cfg(feature = "real")]
@@ -114,7 +144,7 @@ impl Visit for RemoveAllotments {
 
     fn visit<S: Store>(self) -> Self::Out {
         match S::ALLOTMENT {
-            Ok(Allotment { remove, .. }) => remove(self.servers, self.chosen),
+            Ok(Allotment { remove, .. }) => remove(self.servers, self.whose),
             Err(why) => Box::pin(std::future::ready(Err(why.into()))),
         }
     }

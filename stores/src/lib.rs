@@ -36,7 +36,7 @@ pub mod zookeeper;
 
 #[cfg(feature = "real")]
 pub use allotment::Clearing;
-pub use allotment::{Allotment, Chosen};
+pub use allotment::{Allotment, Whose};
 pub use base::Shape;
 pub use bookkeeper::Bookkeeper;
 pub use enumerable::Enumerable;

@@ -9,10 +9,9 @@ use async_trait::async_trait;
 use base::{Ability, BackendError, Direction};
 use futures_util::Stream;
 use std::net::SocketAddr;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use stores::{Chosen, Cluster, StoreId, node_name};
+use stores::{Cluster, StoreId, Whose, node_name};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::task::LocalSet;
 use tokio::time::timeout;
@@ -35,9 +34,9 @@ pub struct GivenServer {
 }
 
 impl GivenServers {
-    async fn remove_keys(&self, chosen: Chosen) -> Result<u64, BackendError> {
+    async fn remove_keys(&self, whose: Whose) -> Result<u64, BackendError> {
         let servers = self.all.iter().map(|server| server.address.to_string()).collect();
-        let removed = self.store.remove_allotments(servers, chosen);
+        let removed = self.store.remove_allotments(servers, whose);
         let removed = LocalSet::new().run_until(removed).await;
         removed.map_err(|why| broken("cannot remove what a run has left on its servers", why))
     }
@@ -81,7 +80,8 @@ impl Servers for GivenServers {
         let what = format!("these servers are of no use to a lock on {}", store.name());
         match marked {
             Ok(()) => {
-                servers.remove_keys(Rc::new(owner::is_abandoned_here)).await?;
+                let chosen = owner::is_abandoned_here;
+                servers.remove_keys(Whose::Others { prefix: owner::PREFIX, chosen }).await?;
                 Ok(servers)
             }
             Err(why) => {
@@ -105,10 +105,8 @@ impl Servers for GivenServers {
     }
 
     async fn remove(self) -> Result<(), BackendError> {
-        let name = self.allotment.clone();
-        let chosen: Chosen = Rc::new(move |it| it == name);
         // What clients had sent before their end may only arrive now.
-        while self.remove_keys(chosen.clone()).await? > 0 {}
+        while self.remove_keys(Whose::Own(self.allotment.clone())).await? > 0 {}
         Ok(())
     }
 }

@@ -199,7 +199,7 @@ fn number(namespace: &str) -> String {
 }
 
 /// The beginning of the names of folders, and of keys on servers that others use, too.
-const PREFIX: &str = "picklock_";
+pub const PREFIX: &str = "picklock_";
 
 /// Returns a name that is unique, and says which process has to remove what has it: there is no
 /// moment in which nobody knows.

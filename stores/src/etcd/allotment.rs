@@ -1,25 +1,63 @@
-//! The allotment of a run on an etcd that others use, too: keys with a name in front. Leases have
-//! numbers that are drawn from so many that nobody else has them, and run out by themselves.
+//! The allotment of a run on an etcd that others use, too: keys with a name in front, and leases
+//! whose numbers begin with a tag that is made of the name. They would run out by themselves, but
+//! not before somebody has wondered whose they are.
 
-use super::{Etcd, Request, Signal};
+use super::{Etcd, KeyValue, LeaseId, Reply, Request, Signal};
 use crate::allotment::{Allotment, within};
 use base::{Answer, Link, LocalFuture, World};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::task::Waker;
 
 /// The way to keep to it, and to clear it.
 pub const ALLOTMENT: Allotment<Etcd> = Allotment {
-    confine: |link, name| Rc::new(Confined { link, name: name.into() }),
+    confine: |link, name| Rc::new(Confined { link, name: name.into(), own: RefCell::default() }),
     #[cfg(feature = "real")]
     mark: |servers, name| Box::pin(real::mark(servers, name)),
     #[cfg(feature = "real")]
-    remove: |servers, chosen| Box::pin(real::remove(servers, chosen)),
+    remove: |servers, whose| Box::pin(real::remove(servers, whose)),
 };
 
 /// A link that knows no other keys than those of an allotment.
 struct Confined {
     link: Rc<dyn Link<Etcd>>,
     name: String,
+    /// The numbers that the client knows its leases by, by those that they have.
+    own: RefCell<BTreeMap<LeaseId, LeaseId>>,
+}
+
+/// The bits of the number of a lease that are the client's own; the others are the tag.
+const OWN_BITS: u32 = 39;
+
+/// Returns the tag of an allotment (FNV-1a), for the upper bits of a positive number.
+fn tag(name: &str) -> LeaseId {
+    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
+    let hash = name.bytes().fold(0xCBF2_9CE4_8422_2325, hash);
+    (hash >> (OWN_BITS + 1)) as LeaseId
+}
+
+impl Confined {
+    /// Returns the number that a lease of the client has on the servers. None is zero.
+    fn lease(&self, own: LeaseId) -> LeaseId {
+        if own == 0 {
+            return 0;
+        }
+        let lease = tag(&self.name) << OWN_BITS | own & ((1 << OWN_BITS) - 1);
+        self.own.borrow_mut().insert(lease, own);
+        lease
+    }
+
+    /// Names the leases in a reply as the client does.
+    fn told(&self, reply: Reply) -> Reply {
+        match reply {
+            Reply::Found { found: Some(found), revision } => {
+                let lease = self.own.borrow().get(&found.lease).copied().unwrap_or(found.lease);
+                Reply::Found { found: Some(KeyValue { lease, ..found }), revision }
+            }
+            other => other,
+        }
+    }
 }
 
 impl Link<Etcd> for Confined {
@@ -28,6 +66,13 @@ impl Link<Etcd> for Confined {
     }
 
     fn call(&self, server: usize, mut request: Request) -> LocalFuture<'_, Answer<Etcd>> {
+        match &mut request {
+            Request::Create { lease, .. }
+            | Request::LeaseGrant { lease, .. }
+            | Request::LeaseRevoke { lease }
+            | Request::LeaseKeepAlive { lease } => *lease = self.lease(*lease),
+            _ => {}
+        }
         match &mut request {
             Request::Create { key, .. }
             | Request::Delete { key, .. }
@@ -38,7 +83,8 @@ impl Link<Etcd> for Confined {
             | Request::LeaseKeepAlive { .. }
             | Request::Unwatch { .. } => {}
         }
-        self.link.call(server, request)
+        let answer = self.link.call(server, request);
+        Box::pin(async move { answer.await.map(|reply| self.told(reply)) })
     }
 
     fn signal(&self) -> Option<Signal> {
@@ -56,11 +102,13 @@ impl Link<Etcd> for Confined {
 
 #[cfg(feature = "real")]
 mod real {
-    use crate::allotment::{Chosen, name_of, within};
+    use super::{OWN_BITS, tag};
+    use crate::allotment::{Whose, name_of, within};
+    use crate::etcd::LeaseId;
     use crate::etcd::real::ask;
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD as BASE64;
-    use serde_json::json;
+    use serde_json::{Value, json};
     use std::time::Duration;
     use tokio::time::timeout;
 
@@ -76,29 +124,66 @@ mod real {
         Ok(())
     }
 
-    pub async fn remove(servers: Vec<String>, chosen: Chosen) -> Result<u64, String> {
+    pub async fn remove(servers: Vec<String>, whose: Whose) -> Result<u64, String> {
         let server = servers.first().ok_or("there is no server")?;
-        // From the first key to the last.
-        let all = json!({ "key": "AA==", "range_end": "AA==", "keys_only": true });
-        let listed = told(server, "/v3/kv/range", all).await?;
-        let mut removed = 0;
-        for stored in listed["kvs"].as_array().into_iter().flatten() {
-            let key = BASE64.decode(stored["key"].as_str().unwrap_or_default()).unwrap_or_default();
-            let key = String::from_utf8_lossy(&key);
-            if name_of(&key).is_some_and(|name| chosen(name)) {
-                let delete = json!({ "key": BASE64.encode(key.as_bytes()) });
-                told(server, "/v3/kv/deleterange", delete).await?;
-                removed += 1;
-            }
+        let keys = keys(server, &whose).await?;
+        let mut names: Vec<&str> = keys.iter().filter_map(|key| name_of(key)).collect();
+        names.dedup();
+        if let Whose::Own(own) = &whose {
+            names = vec![own];
         }
-        Ok(removed)
+        let leases = leases(server, &names).await?;
+        for lease in &leases {
+            // One that runs out meanwhile is gone as well.
+            let _ = told(server, "/v3/lease/revoke", json!({ "ID": lease.to_string() })).await;
+        }
+        for key in &keys {
+            let delete = json!({ "key": BASE64.encode(key.as_bytes()) });
+            told(server, "/v3/kv/deleterange", delete).await?;
+        }
+        Ok((keys.len() + leases.len()) as u64)
     }
 
-    async fn told(
-        server: &str,
-        path: &'static str,
-        body: serde_json::Value,
-    ) -> Result<serde_json::Value, String> {
+    /// Lists the keys of allotments.
+    async fn keys(server: &str, whose: &Whose) -> Result<Vec<String>, String> {
+        let first = whose.prefix();
+        let mut end = first.clone().into_bytes();
+        end.last_mut().into_iter().for_each(|byte| *byte += 1);
+        let range = json!({
+            "key": BASE64.encode(first.as_bytes()),
+            "range_end": BASE64.encode(end),
+            "keys_only": true,
+        });
+        let listed = told(server, "/v3/kv/range", range).await?;
+        let decoded = |stored: &Value| BASE64.decode(stored["key"].as_str()?).ok();
+        let keys = listed["kvs"].as_array().into_iter().flatten().filter_map(decoded);
+        let keys = keys.map(|key| String::from_utf8_lossy(&key).into_owned());
+        Ok(keys.filter(|key| name_of(key).is_some_and(|name| whose.contains(name))).collect())
+    }
+
+    /// Lists the leases of allotments by their tags. One that keys of somebody else go with is none
+    /// of them, whatever its number.
+    async fn leases(server: &str, names: &[&str]) -> Result<Vec<LeaseId>, String> {
+        let tags: Vec<LeaseId> = names.iter().map(|name| tag(name)).collect();
+        let listed = told(server, "/v3/lease/leases", json!({})).await?;
+        let number = |lease: &Value| lease["ID"].as_str()?.parse::<LeaseId>().ok();
+        let all = listed["leases"].as_array().into_iter().flatten().filter_map(number);
+        let mut ours = Vec::new();
+        for lease in all.filter(|lease| tags.contains(&(lease >> OWN_BITS))) {
+            let ask = json!({ "ID": lease.to_string(), "keys": true });
+            let told = told(server, "/v3/lease/timetolive", ask).await?;
+            let decoded = |key: &Value| BASE64.decode(key.as_str()?).ok();
+            let mut keys = told["keys"].as_array().into_iter().flatten().filter_map(decoded);
+            if keys.all(|key| {
+                name_of(&String::from_utf8_lossy(&key)).is_some_and(|it| names.contains(&it))
+            }) {
+                ours.push(lease);
+            }
+        }
+        Ok(ours)
+    }
+
+    async fn told(server: &str, path: &'static str, body: Value) -> Result<Value, String> {
         match timeout(LIMIT, ask(server, path, body)).await {
             Ok(answer) => answer.map_err(|error| format!("{server}: {error}")),
             Err(_) => Err(format!("{server} did not answer within {LIMIT:?}")),

@@ -11,7 +11,7 @@ pub const ALLOTMENT: Allotment<Memcached> = Allotment {
     #[cfg(feature = "real")]
     mark: |servers, name| Box::pin(real::mark(servers, name)),
     #[cfg(feature = "real")]
-    remove: |servers, chosen| Box::pin(real::remove(servers, chosen)),
+    remove: |servers, whose| Box::pin(real::remove(servers, whose)),
 };
 
 /// A link that knows no other keys than those of an allotment.
@@ -41,7 +41,7 @@ impl Link<Memcached> for Confined {
 
 #[cfg(feature = "real")]
 mod real {
-    use crate::allotment::{Chosen, name_of, within};
+    use crate::allotment::{Whose, name_of, within};
     use std::time::Duration;
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
     use tokio::net::TcpStream;
@@ -66,11 +66,11 @@ mod real {
         Ok(())
     }
 
-    pub async fn remove(servers: Vec<String>, chosen: Chosen) -> Result<u64, String> {
+    pub async fn remove(servers: Vec<String>, whose: Whose) -> Result<u64, String> {
         let mut removed = 0;
         for server in servers {
             for key in keys(&server).await? {
-                if name_of(&key).is_some_and(|name| chosen(name)) {
+                if name_of(&key).is_some_and(|name| whose.contains(name)) {
                     ask(&server, &format!("delete {key}\r\n")).await?;
                     removed += 1;
                 }

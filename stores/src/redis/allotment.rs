@@ -3,21 +3,30 @@
 //! A command says which of its words are keys only to those who know it, so one that is not known
 //! here is refused and never sent. So is a script without KEYS; what else a script names nobody can
 //! see.
+//!
+//! The mark of the run is a set of all keys that its clients have named: each adds one to it before
+//! it first sends a command about it. So the run finds them again without a search of the server,
+//! which would block others while it lasts, and which the server may forbid.
 
 use super::{Redis, Refusal};
 use crate::allotment::{Allotment, END};
 use base::{Answer, CallError, Link, LocalFuture, World};
 use redis::{Arg, Cmd};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 
 /// The way to keep to it, and to clear it.
 pub const ALLOTMENT: Allotment<Redis> = Allotment {
-    confine: |link, name| Rc::new(Confined { link, name: format!("{name}{END}").into_bytes() }),
+    confine: |link, name| {
+        let name = format!("{name}{END}").into_bytes();
+        Rc::new(Confined { link, name, noted: RefCell::default() })
+    },
     #[cfg(feature = "real")]
     mark: |servers, name| Box::pin(real::mark(servers, name)),
     #[cfg(feature = "real")]
-    remove: |servers, chosen| Box::pin(real::remove(servers, chosen)),
+    remove: |servers, whose| Box::pin(real::remove(servers, whose)),
 };
 
 /// Commands whose first word is their only key.
@@ -64,22 +73,42 @@ const NO_KEY: &[&str] =
 /// A link that knows no other keys than those of an allotment.
 struct Confined {
     link: Rc<dyn Link<Redis>>,
-    /// The name with its end.
+    /// The name with its end, which is the key of the mark.
     name: Vec<u8>,
+    /// The keys that are in the mark of each server.
+    noted: RefCell<BTreeSet<(usize, Vec<u8>)>>,
 }
 
 impl Confined {
-    fn confine(&self, request: &Cmd) -> Result<Cmd, String> {
+    /// Returns a command about keys of the allotment, and these keys.
+    fn confine(&self, request: &Cmd) -> Result<(Cmd, Vec<Vec<u8>>), String> {
         let words: Vec<&[u8]> = request.args_iter().map(word).collect();
-        let keys = keys(&words)?;
+        let (keys, mut named) = (keys(&words)?, Vec::new());
         let mut confined = Cmd::new();
         for (place, word) in words.iter().enumerate() {
-            match keys.contains(&place) {
-                true => confined.arg([&self.name, *word].concat()),
-                false => confined.arg(*word),
-            };
+            if keys.contains(&place) {
+                named.push([&self.name, *word].concat());
+                confined.arg(named.last());
+            } else {
+                confined.arg(*word);
+            }
         }
-        Ok(confined)
+        Ok((confined, named))
+    }
+
+    /// Adds keys to the mark of a server, unless they are in it.
+    async fn note(&self, server: usize, keys: Vec<Vec<u8>>) -> Result<(), CallError<Refusal>> {
+        let keys = keys.into_iter().map(|key| (server, key));
+        let new: Vec<_> = keys.filter(|key| !self.noted.borrow().contains(key)).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let mut add = redis::cmd("SADD");
+        add.arg(&self.name);
+        new.iter().for_each(|(_, key)| _ = add.arg(key));
+        self.link.call(server, Rc::new(add)).await?;
+        self.noted.borrow_mut().extend(new);
+        Ok(())
     }
 }
 
@@ -114,7 +143,10 @@ impl Link<Redis> for Confined {
 
     fn call(&self, server: usize, request: Rc<Cmd>) -> LocalFuture<'_, Answer<Redis>> {
         match self.confine(&request) {
-            Ok(confined) => self.link.call(server, Rc::new(confined)),
+            Ok((confined, keys)) => Box::pin(async move {
+                self.note(server, keys).await?;
+                self.link.call(server, Rc::new(confined)).await
+            }),
             Err(why) => Box::pin(std::future::ready(Err(CallError::Refused(Refusal(why))))),
         }
     }
@@ -126,7 +158,7 @@ impl Link<Redis> for Confined {
 
 #[cfg(feature = "real")]
 mod real {
-    use crate::allotment::{Chosen, name_of, within};
+    use crate::allotment::{Whose, name_of, within};
     use redis::aio::MultiplexedConnection;
     use redis::{AsyncConnectionConfig, Client, RedisError, cmd};
     use std::time::Duration;
@@ -134,35 +166,72 @@ mod real {
     /// The longest time for a question.
     const LIMIT: Duration = Duration::from_secs(10);
 
+    /// The number of keys that a server looks at in one go: it answers nobody else meanwhile.
+    const LOOKED_AT: u32 = 100;
+
     pub async fn mark(servers: Vec<String>, name: String) -> Result<(), String> {
         for server in servers {
-            let mut set = cmd("SET");
-            let set = set.arg(within(&name, "")).arg("");
-            let marked = async { set.exec_async(&mut open(&server).await?).await };
+            let mut add = cmd("SADD");
+            let add = add.arg(within(&name, "")).arg(within(&name, ""));
+            let marked = async { add.exec_async(&mut open(&server).await?).await };
             marked.await.map_err(|error| format!("{server}: {error}"))?;
         }
         Ok(())
     }
 
-    pub async fn remove(servers: Vec<String>, chosen: Chosen) -> Result<u64, String> {
+    pub async fn remove(servers: Vec<String>, whose: Whose) -> Result<u64, String> {
         let mut removed = 0;
         for server in servers {
-            let cleared = clear(&server, &chosen).await;
+            let cleared = clear(&server, &whose).await;
             removed += cleared.map_err(|error| format!("{server}: {error}"))?;
         }
         Ok(removed)
     }
 
-    async fn clear(server: &str, chosen: &Chosen) -> Result<u64, RedisError> {
+    async fn clear(server: &str, whose: &Whose) -> Result<u64, RedisError> {
         let mut connection = open(server).await?;
+        match whose {
+            Whose::Own(name) => clear_noted(&mut connection, &within(name, "")).await,
+            Whose::Others { .. } => match clear_found(&mut connection, whose).await {
+                // What others have left is then for whoever may look.
+                Err(error) if error.code() == Some("NOPERM") => Ok(0),
+                cleared => cleared,
+            },
+        }
+    }
+
+    /// Removes the keys that are in a mark, and the mark once there is none left.
+    async fn clear_noted(
+        connection: &mut MultiplexedConnection,
+        mark: &str,
+    ) -> Result<u64, RedisError> {
+        let noted: Vec<Vec<u8>> = cmd("SMEMBERS").arg(mark).query_async(connection).await?;
+        let keys = noted.iter().filter(|key| **key != *mark.as_bytes());
+        let mut removed = 0;
+        for key in keys {
+            removed += cmd("DEL").arg(key).query_async::<u64>(connection).await?;
+        }
+        if removed == 0 {
+            cmd("DEL").arg(mark).exec_async(connection).await?;
+        }
+        Ok(removed)
+    }
+
+    /// Looks through all keys of a server, a few at a time.
+    async fn clear_found(
+        connection: &mut MultiplexedConnection,
+        whose: &Whose,
+    ) -> Result<u64, RedisError> {
         let (mut cursor, mut removed) = (0_u64, 0);
         loop {
             let mut scan = cmd("SCAN");
-            scan.arg(cursor).arg("COUNT").arg(1_000);
-            let (next, keys): (u64, Vec<Vec<u8>>) = scan.query_async(&mut connection).await?;
+            scan.arg(cursor).arg("MATCH").arg(format!("{}*", whose.prefix()));
+            scan.arg("COUNT").arg(LOOKED_AT);
+            let (next, keys): (u64, Vec<Vec<u8>>) = scan.query_async(connection).await?;
             for key in keys {
-                if name_of(&String::from_utf8_lossy(&key)).is_some_and(|name| chosen(name)) {
-                    removed += cmd("DEL").arg(key).query_async::<u64>(&mut connection).await?;
+                let name = String::from_utf8_lossy(&key);
+                if name_of(&name).is_some_and(|name| whose.contains(name)) {
+                    removed += cmd("DEL").arg(&key).query_async::<u64>(connection).await?;
                 }
             }
             cursor = next;

@@ -13,7 +13,7 @@ pub const ALLOTMENT: Allotment<ZooKeeper> = Allotment {
     #[cfg(feature = "real")]
     mark: |servers, name| Box::pin(real::mark(servers, name)),
     #[cfg(feature = "real")]
-    remove: |servers, chosen| Box::pin(real::remove(servers, chosen)),
+    remove: |servers, whose| Box::pin(real::remove(servers, whose)),
 };
 
 /// A link that takes a node for the root.
@@ -70,7 +70,7 @@ impl Link<ZooKeeper> for Confined {
 
 #[cfg(feature = "real")]
 mod real {
-    use crate::allotment::Chosen;
+    use crate::allotment::Whose;
     use crate::zookeeper::{Client, CreateMode, RealSession, Refusal};
     use base::{CallError, LocalFuture};
     use std::rc::Rc;
@@ -91,11 +91,11 @@ mod real {
         Ok(())
     }
 
-    pub async fn remove(servers: Vec<String>, chosen: Chosen) -> Result<u64, String> {
+    pub async fn remove(servers: Vec<String>, whose: Whose) -> Result<u64, String> {
         let client = open(servers).await?;
         let names = client.get_children("/").await.map_err(|error| error.to_string())?;
         let mut removed = 0;
-        for name in names.iter().filter(|name| chosen(name)) {
+        for name in names.iter().filter(|name| whose.contains(name)) {
             removed += remove_all(&client, format!("/{name}")).await?;
         }
         Ok(removed)
