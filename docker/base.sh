@@ -10,7 +10,7 @@ if [ "${1:-}" = --no-pull ]; then
     PULL=no
     shift
 fi
-IMAGE=${1:-debian:bookworm-slim}
+IMAGE=${1:-debian:bookworm-20251229-slim}
 SUITE=bookworm
 
 fail() {

@@ -18,7 +18,7 @@ use tokio::process::Command;
 /// The pause between two attempts to get the turn to make the image.
 const PAUSE: Duration = Duration::from_millis(200);
 const REPOSITORY: &str = "picklock-node";
-const BASE: (&str, &str) = ("debian", "bookworm-slim");
+const BASE: (&str, &str) = ("debian", "bookworm-20251229-slim");
 const BASE_SCRIPT: &str = include_str!("../base.sh");
 const CONTEXT: [(&str, &str); 2] =
     [("Dockerfile", include_str!("../Dockerfile")), ("node.sh", include_str!("../node.sh"))];
