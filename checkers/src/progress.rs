@@ -52,7 +52,7 @@ use crate::story::Story;
 use crate::words::{count, process, seconds};
 use crate::{Case, Checker};
 use base::{Anomaly, Measure, Outcome, Run, Verdict};
-use histories::holds::Claim;
+use histories::holds::{AcquireAnswer, Claim};
 
 mod culprit;
 mod deaths;
@@ -301,7 +301,7 @@ fn without_anomaly(
     let firsts = first_grants(case, phase);
     let mut slowest = None;
     let mut total = 0;
-    for (finding, ok) in findings.iter().zip(firsts) {
+    for (key, (finding, ok)) in findings.iter().zip(firsts).enumerate() {
         match finding {
             LockFate::Granted(grants) => {
                 let first = phase.first_grant(&run.history, ok.into_iter());
@@ -312,7 +312,10 @@ fn without_anomaly(
                 let who = process(&claims.claims[*holder]);
                 return unclear(name, format!("{who} held the lock until the end"));
             }
-            LockFate::TooShort(lasted) => return unclear(name, too_short(run, *lasted)),
+            LockFate::TooShort(lasted) => {
+                let doubts = doubts(case, phase, key);
+                return unclear(name, too_short(run, *lasted, doubts));
+            }
             LockFate::Idle | LockFate::Stuck(_) => {}
         }
     }
@@ -345,7 +348,22 @@ fn first_grants(case: &Case<'_>, phase: &QuietPhase) -> Vec<Option<u64>> {
     firsts
 }
 
-fn too_short(run: &Run, lasted: u64) -> String {
+/// Returns the number of requests for a lock in the quiet phase that ended in doubt.
+fn doubts(case: &Case<'_>, phase: &QuietPhase, key: usize) -> u64 {
+    let answers = case.asked(key).map(|(_, claim)| claim.answer);
+    let in_phase = |at: u64| (phase.quiet.index..phase.stop.index).contains(&at);
+    let of = |answer: AcquireAnswer| matches!(answer, AcquireAnswer::Unknown(at) if in_phase(at));
+    answers.filter(|answer| of(*answer)).count() as u64
+}
+
+fn too_short(run: &Run, lasted: u64, doubts: u64) -> String {
+    if doubts > 1 {
+        return format!(
+            "nobody was granted the lock, and {} of the quiet phase ended in doubt, each of which \
+             may have taken it: see that its servers are there to the end",
+            count(doubts, "acquire")
+        );
+    }
     format!(
         "nobody was granted the lock, but it was asked for over {} only and may take {} to be \
          granted again: a longer quiet phase would tell",

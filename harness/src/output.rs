@@ -112,9 +112,9 @@ impl OutputLosses {
     }
 
     /// Writes the files that were asked for, each with its text.
-    pub fn write<'a, const FILES: usize>(
+    pub fn write<const FILES: usize>(
         &mut self,
-        files: [(&'a Option<PathBuf>, Result<String>); FILES],
+        files: [(&Option<PathBuf>, Result<String>); FILES],
     ) {
         for (file, text) in files {
             let Some(file) = file else { continue };

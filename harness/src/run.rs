@@ -9,6 +9,7 @@ use crate::setup::Setup;
 use crate::worlds::{RunWorld, Start};
 use sim::ChoiceLog;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The means of a run, beside its setup and its world.
 pub struct Means<'a> {
@@ -61,6 +62,20 @@ impl MadeRun {
     }
 }
 
+/// True once a run of this process has begun on real servers.
+static HAS_SERVERS: AtomicBool = AtomicBool::new(false);
+
+/// Says what an end of this process at any moment leaves behind, and what removes it.
+pub fn left() -> &'static str {
+    match HAS_SERVERS.load(Ordering::Relaxed) {
+        true => {
+            "folders and containers of its servers may be left, which `picklock clean` removes, and \
+             keys on those of --servers, which the next run from this machine does"
+        }
+        false => "no server was started, so nothing runs on",
+    }
+}
+
 /// Makes a run in a world. Whatever happens in it, the world is ended and its recorded part
 /// returned.
 ///
@@ -69,6 +84,7 @@ impl MadeRun {
 pub fn run(setup: &Setup, world: &RunWorld, means: Means<'_>) -> Result<MadeRun, BackendError> {
     let Means { mut recorder, watcher, choices, logs, client } = means;
     let progress = |line: &str| watcher.progress(line);
+    HAS_SERVERS.fetch_or(world.is_real(), Ordering::Relaxed);
     let mut backend = (world.start)(setup, Start { choices, logs, client, progress: &progress })?;
     watcher.started();
     let driven = drive(backend.as_mut(), &setup.plan, setup.nemeses(), &mut recorder, watcher);

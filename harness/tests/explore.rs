@@ -4,6 +4,7 @@
 mod command;
 
 use command::{Bench, transcript};
+use nix::sys::signal::Signal;
 use picklock::schedule::Schedule;
 use picklock::shrink::is_small;
 use std::fs;
@@ -125,7 +126,7 @@ fn ctrl_c_says_what_was_searched_so_far() {
         .expect("picklock starts");
     pause();
     let pid = nix::unistd::Pid::from_raw(child.id() as i32);
-    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("signalled");
+    nix::sys::signal::kill(pid, Signal::SIGINT).expect("signalled");
     let output = child.wait_with_output().expect("ends");
     assert_eq!(output.status.code(), Some(130));
     let tally = json(&String::from_utf8(output.stdout).expect("UTF-8"));
@@ -146,6 +147,36 @@ fn a_search_makes_do_with_the_threads_that_there_are() {
     limited.args(["-c", search, env!("CARGO_BIN_EXE_picklock")]).current_dir(home.path());
     let output = limited.env("MALLOC_ARENA_MAX", "1").output().expect("sh starts");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+/// Sends signals to a search that would go on for hours, all at one moment. Returns its exit code
+/// and what it said of it.
+fn signalled(signals: &[Signal]) -> (Option<i32>, String) {
+    let home = TempDir::new().expect("a folder");
+    let mut search = Command::new(env!("CARGO_BIN_EXE_picklock"));
+    search.args("explore --algo zk-rw --seeds 100000000 --time-limit 1h --fixed".split(' '));
+    search.current_dir(home.path()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = search.spawn().expect("picklock starts");
+    pause();
+    let id = nix::unistd::Pid::from_raw(child.id() as i32);
+    for signal in [&[Signal::SIGSTOP], signals, &[Signal::SIGCONT]].concat() {
+        nix::sys::signal::kill(id, signal).expect("signalled");
+    }
+    let output = child.wait_with_output().expect("ends");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn each_way_to_ask_for_an_end_is_heard_and_the_second_says_what_it_leaves() {
+    let (code, said) = signalled(&[Signal::SIGQUIT]);
+    assert_eq!(
+        (code, said.contains("this is what was searched so far")),
+        (Some(130), true),
+        "{said}"
+    );
+    let (code, said) = signalled(&[Signal::SIGINT, Signal::SIGTERM]);
+    let left = "picklock: ended at once; no server was started, so nothing runs on\n";
+    assert_eq!((code, said.as_str()), (Some(130), left));
 }
 
 /// Waits long enough for the search to have begun; it would go on for hours.

@@ -3,7 +3,7 @@
 //! The kernel kills the processes of a run together with it, so that only folders stay. Should a
 //! process live on all the same, it carries the name of its owner with it.
 
-use super::folder;
+use super::folder::{self, CleanedFolders};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -17,12 +17,12 @@ const LIMIT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(1);
 
 /// The number of things removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
     /// The number of processes.
     pub processes: usize,
-    /// The number of folders.
-    pub folders: usize,
+    /// The folders.
+    pub folders: CleanedFolders,
 }
 
 /// Removes the processes and the folders of runs whose process has ended, with this certainty.

@@ -8,7 +8,7 @@ use base::BackendError;
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use testbed::broken;
 use testbed::owner::{self, Certainty, Fate};
@@ -64,17 +64,48 @@ fn is_unlocked(path: &Path) -> bool {
     !is_draft && lock().is_some()
 }
 
-/// Removes the folders whose owner has ended, with this certainty. Returns the number of them.
-pub fn remove_abandoned(certainty: Certainty) -> usize {
+/// The folders that were removed, and those that were not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CleanedFolders {
+    /// The number of those that were removed.
+    pub removed: usize,
+    /// The reason why one was not that is ours, for each.
+    pub failures: Vec<String>,
+    /// A line about each that is another user's to remove.
+    pub others: Vec<String>,
+}
+
+/// Removes the folders whose owner has ended, with this certainty.
+pub fn remove_abandoned(certainty: Certainty) -> CleanedFolders {
     let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
-    let abandoned = entries.filter(|entry| owner::is_ours(&entry.path())).filter(|entry| {
-        let fate = owner::fate_of_name(&entry.file_name().to_string_lossy());
-        fate.is_some_and(|fate| {
-            certainty.allows(fate) || (fate == Fate::Unseen && is_unlocked(&entry.path()))
-        })
-    });
-    // Another one that cleans may be quicker.
-    abandoned.filter(|entry| remove(&entry.path()).is_ok()).count()
+    let mut cleaned = CleanedFolders::default();
+    for path in entries.map(|entry| entry.path()).filter(|it| is_abandoned(it, certainty)) {
+        match (owner::is_ours(&path), fs::symlink_metadata(&path)) {
+            (true, _) => match remove(&path) {
+                Ok(()) => cleaned.removed += 1,
+                // Another one that cleans may be quicker.
+                Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+                Err(why) => {
+                    cleaned.failures.push(format!("cannot remove `{}`: {why}", path.display()));
+                }
+            },
+            (false, Ok(about)) if about.is_dir() => cleaned.others.push(format!(
+                "`{}` was left by a run of the user {}, who alone may remove it: run `picklock \
+                 clean` as that user",
+                path.display(),
+                about.uid()
+            )),
+            (false, _) => {}
+        }
+    }
+    cleaned
+}
+
+/// Returns true if the owner that the name of a folder names has ended, with this certainty.
+fn is_abandoned(folder: &Path, certainty: Certainty) -> bool {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    owner::fate_of_name(&name)
+        .is_some_and(|fate| certainty.allows(fate) || (fate == Fate::Unseen && is_unlocked(folder)))
 }
 
 /// Removes the folder of a run, and what its servers have left elsewhere.

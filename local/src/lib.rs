@@ -17,7 +17,8 @@ mod servers;
 mod system_v;
 
 pub use clean::{Cleaned, clean};
-pub use programs::ready;
+pub use folder::CleanedFolders;
+pub use programs::{ready, tried};
 pub use server::LocalServer;
 pub use servers::LocalServers;
 

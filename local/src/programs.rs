@@ -2,16 +2,77 @@
 
 use super::server_user::ServerUser;
 use base::BackendError;
+use std::collections::BTreeMap;
 use std::env::{split_paths, var_os};
 use std::fs::read_dir;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Mutex;
+use std::time::Duration;
 use stores::{Need, PROGRAM_FOLDERS, StoreId, Topology};
 use testbed::Readiness;
+use tokio::process::Command;
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
 
 /// Looks whether servers of a store could be started, and changes nothing.
 pub fn ready(store: StoreId, topology: &Topology) -> Readiness {
     check(store, topology).map_or_else(|error| Readiness::not(&error), |()| Readiness::Ready)
+}
+
+/// Looks whether servers of a store could be started, and starts each of their programs once to see
+/// whether it does.
+pub fn tried(store: StoreId, topology: &Topology) -> Readiness {
+    let ready = ready(store, topology);
+    let needs = store.needs(topology).unwrap_or_default();
+    let broken = || needs.iter().find_map(|need| Some((need, obstacle(need.what)?)));
+    match broken().filter(|_| ready == Readiness::Ready) {
+        None => ready,
+        Some((Need { what, package }, why)) => Readiness::NotReady {
+            reason: format!("{what} does not start: {why}"),
+            fix: format!("install the package {package} anew"),
+        },
+    }
+}
+
+/// The longest time that a program may take to tell its version.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Returns the reason why a program does not start, which is looked for once; of a file that is no
+/// program, there is none.
+fn obstacle(what: &'static str) -> Option<String> {
+    static FOUND: Mutex<BTreeMap<&str, Option<String>>> = Mutex::new(BTreeMap::new());
+    let mut found = FOUND.lock().unwrap_or_else(|error| error.into_inner());
+    let look = || programs(what).next().and_then(|program| why_not(&program));
+    found.entry(what).or_insert_with(look).clone()
+}
+
+/// Asks a program for its version, in the words that one or the other knows. Returns the reason
+/// why none of them is answered.
+fn why_not(program: &Path) -> Option<String> {
+    let ask = |word: &&str| {
+        let mut asked = Command::new(program);
+        asked.arg(word).stdin(Stdio::null()).kill_on_drop(true);
+        async move { timeout(LIMIT, asked.output()).await }
+    };
+    let answered = |runtime: Runtime| {
+        let mut why = None;
+        for word in ["--version", "version"] {
+            why = match runtime.block_on(ask(&word)) {
+                Ok(Ok(output)) if output.status.success() => return None,
+                Ok(Ok(output)) => {
+                    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                    let said = said.lines().next().unwrap_or_default();
+                    why.or_else(|| Some(format!("{}: {said}", output.status)))
+                }
+                Ok(Err(error)) => return Some(error.to_string()),
+                Err(_) => return Some(format!("it has not told its version within {LIMIT:?}")),
+            };
+        }
+        why
+    };
+    testbed::runtime().map_or_else(|error| Some(error.to_string()), answered)
 }
 
 /// Refuses to go on without the programs of a store, in one line that says what is missing and
@@ -45,9 +106,16 @@ fn is_there(what: &str) -> bool {
     if what.contains('/') {
         return Path::new(what).is_file();
     }
+    programs(what).next().is_some()
+}
+
+/// The programs of a name on the PATH and where they are kept off it.
+fn programs(what: &str) -> impl Iterator<Item = PathBuf> {
     let path = var_os("PATH").unwrap_or_default();
+    let on_path: Vec<PathBuf> = split_paths(&path).collect();
     let off_path = PROGRAM_FOLDERS.iter().flat_map(|folder| versions(folder));
-    split_paths(&path).chain(off_path).any(|folder| is_program(&folder.join(what)))
+    let all = on_path.into_iter().chain(off_path).map(move |folder| folder.join(what));
+    all.filter(|program| is_program(program))
 }
 
 /// The folders of programs of all versions below a folder.
@@ -63,6 +131,23 @@ fn is_program(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_that_does_not_start_is_told_apart_from_one_that_does() {
+        let folder = tempfile::TempDir::new().expect("a folder");
+        let program = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("written");
+            let mode = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(&path, mode).expect("changed");
+            path
+        };
+        let starts = program("starts", "#!/bin/sh\n[ $1 = version ]\n");
+        assert_eq!(why_not(&starts), None);
+        let fails = program("fails", "#!/bin/sh\necho no libssl >&2\nexit 127\n");
+        assert_eq!(why_not(&fails), Some("exit status: 127: no libssl".into()));
+        assert!(why_not(&program("no-program", "\0")).is_some());
+    }
 
     #[test]
     fn what_is_missing_is_told_with_its_package() {

@@ -116,7 +116,7 @@ fn a_lock_that_never_promised_to_recover_is_stuck_for_good() {
     assert!(verdict.shows("deadlock"), "{verdict:?}");
     let told = &verdict.anomalies[0].explanation;
     assert!(told.ends_with("and the lock never promised to recover"), "{told}");
-    undecided(text, "longer quiet phase");
+    undecided(text, "2 acquires of the quiet phase ended in doubt");
 }
 
 #[test]

@@ -14,10 +14,10 @@ pub fn run(args: CleanArgs) -> Result<Exit, Failure> {
     let mut worlds: Vec<_> = worlds::real().collect();
     worlds.sort_by_key(|world| world.is_made);
     for world in worlds {
-        let Cleaned { removed, failures, blind } =
+        let Cleaned { removed, failures, notes } =
             (world.clean)(args.all).map_err(Failure::could_not)?;
         parts.extend(removed.iter().map(|(count, one, many)| counted(*count as u64, one, many)));
-        failures.iter().chain(&blind).for_each(|line| note(&format!("picklock: {line}")));
+        failures.iter().chain(&notes).for_each(|line| note(&format!("picklock: {line}")));
         if !failures.is_empty() {
             exit = Exit::CouldNotRun;
         }

@@ -78,7 +78,7 @@ impl Findings {
                 .iter()
                 .flat_map(|store| store.topologies().iter().map(|topology| (*store, topology)));
             for ((store, topology), (_, found)) in places.zip(&mut servers) {
-                found.push((world.name, (world.ready)(store, topology)));
+                found.push((world.name, (world.tried)(store, topology)));
             }
         }
         let abilities = abilities().map(|it| AbilityFinding::look(it, &worlds)).collect();

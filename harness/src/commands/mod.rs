@@ -24,16 +24,18 @@ use crate::input::{self, JudgingBudget, WrongKind};
 use crate::nearest::Unlisted;
 use crate::output::{note, try_to_write};
 use crate::place;
+use crate::run;
 use crate::setup::SetupError;
 use crate::worlds::ChoiceError;
 use base::{Mono, RunSpec, ScriptFile, visible};
 use histories::HistoryError;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use workloads::TestedLock;
 
 /// The reason why a command could not do its work, in one line, and the exit code.
@@ -232,22 +234,30 @@ fn can_be_folder(folder: &Path, flag: &str) -> Result<(), Failure> {
     }
 }
 
-/// The first Ctrl-C ends the run in order; the second one ends the program. So do the other ways to
-/// ask for an end, but for a terminal that closes where that is to be ignored (`nohup`).
+/// The first Ctrl-C ends the run in order; the second one ends the program, and says what that
+/// leaves. So do the other ways to ask for an end, but for a terminal that closes where that is to
+/// be ignored (`nohup`).
 fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let signals = [SIGINT, SIGTERM, SIGHUP].into_iter();
-    for signal in signals.filter(|signal| *signal != SIGHUP || !is_ignored(SIGHUP)) {
-        let second = signal_hook::flag::register_conditional_shutdown(
-            signal,
-            i32::from(Exit::Interrupted.code()),
-            flag.clone(),
-        );
-        second
-            .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
-            .map_err(|e| Failure::could_not(format!("cannot listen for Ctrl-C: {e}")))?;
+    static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    if let Some(asked) = ASKED.get() {
+        return Ok(asked.clone());
     }
-    Ok(flag)
+    let asked = ASKED.get_or_init(Arc::default).clone();
+    let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter();
+    let signals = signals.filter(|signal| *signal != SIGHUP || !is_ignored(SIGHUP));
+    let listen = |mut signals: Signals| {
+        let asked = asked.clone();
+        let wait = move || {
+            for _ in signals.forever().filter(|_| asked.swap(true, Ordering::Relaxed)) {
+                note(&format!("picklock: ended at once; {}", run::left()));
+                std::process::exit(Exit::Interrupted.code().into());
+            }
+        };
+        std::thread::Builder::new().spawn(wait).map(drop)
+    };
+    let listens = Signals::new(signals).and_then(listen);
+    listens.map_err(|e| Failure::could_not(format!("cannot listen for Ctrl-C: {e}")))?;
+    Ok(asked)
 }
 
 /// Ends a run when the command is to end.

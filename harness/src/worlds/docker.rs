@@ -20,6 +20,7 @@ pub const WORLD: RunWorld = RunWorld {
     is_built: true,
     can: testbed::can::<DockerServers>,
     ready: |_, _| docker::ready(),
+    tried: |_, _| docker::ready(),
     prepare,
     start: |setup, means| {
         prepare(means.progress)?;
@@ -29,15 +30,15 @@ pub const WORLD: RunWorld = RunWorld {
         let cleaned = match docker::clean(certainty(everything)) {
             Ok(cleaned) => cleaned,
             Err(error) => {
-                let blind = Some(format!("no containers were looked for: {error}"));
-                return Ok(Cleaned { blind, ..Cleaned::default() });
+                let notes = vec![format!("no containers were looked for: {error}")];
+                return Ok(Cleaned { notes, ..Cleaned::default() });
             }
         };
         let docker::Cleaned { containers, networks, failures } = cleaned;
         let removed =
             vec![(containers, "container", "containers"), (networks, "network", "networks")];
         let failures = failures.iter().map(ToString::to_string).collect();
-        Ok(Cleaned { removed, failures, blind: None })
+        Ok(Cleaned { removed, failures, notes: Vec::new() })
     },
 };
 

@@ -1,6 +1,6 @@
 //! Real servers as child processes on the loopback interface.
 
-use local::LocalServers;
+use local::{CleanedFolders, LocalServers};
 use testbed::owner::Certainty;
 
 use super::given::start;
@@ -17,12 +17,14 @@ pub const WORLD: RunWorld = RunWorld {
     is_built: true,
     can: testbed::can::<LocalServers>,
     ready: local::ready,
+    tried: local::tried,
     prepare: |_| Ok(()),
     start: start::<LocalServers>,
     clean: |everything| {
         let local::Cleaned { processes, folders } = local::clean(certainty(everything))?;
+        let CleanedFolders { removed: folders, failures, others } = folders;
         let removed = vec![(processes, "process", "processes"), (folders, "folder", "folders")];
-        Ok(Cleaned { removed, ..Cleaned::default() })
+        Ok(Cleaned { removed, failures, notes: others })
     },
 };
 

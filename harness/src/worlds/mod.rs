@@ -41,6 +41,8 @@ pub struct RunWorld {
     pub can: fn(StoreId, Ability) -> Result<(), Lack>,
     /// Returns whether servers of a topology can be started at once.
     pub ready: fn(StoreId, &Topology) -> Readiness,
+    /// Returns the same once it has started each of the programs that servers are started from.
+    pub tried: fn(StoreId, &Topology) -> Readiness,
     /// Makes what its servers need beforehand, with a line of progress now and then.
     pub prepare: fn(OnProgress<'_>) -> Result<(), BackendError>,
     /// Starts it.
@@ -75,8 +77,8 @@ pub struct Cleaned {
     pub removed: Vec<(usize, &'static str, &'static str)>,
     /// The things that could not be removed, in a line each.
     pub failures: Vec<String>,
-    /// The reason why it was not looked for anything.
-    pub blind: Option<String>,
+    /// What else is to be said, in a line each: what was not looked for, and what is left to others.
+    pub notes: Vec<String>,
 }
 
 /// All worlds, in the order in which they are listed.
@@ -98,6 +100,7 @@ impl RunWorld {
             is_built: false,
             can: |_, _| Err(Lack { reason: NOT_BUILT.into(), fix: Some(BUILD_IT.into()) }),
             ready: |_, _| Readiness::NotReady { reason: NOT_BUILT.into(), fix: BUILD_IT.into() },
+            tried: |_, _| Readiness::NotReady { reason: NOT_BUILT.into(), fix: BUILD_IT.into() },
             prepare: |_| Err(not_built()),
             start: |_, _| Err(not_built()),
             clean: |_| Ok(Cleaned::default()),

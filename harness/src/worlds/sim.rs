@@ -22,6 +22,7 @@ pub const WORLD: RunWorld = RunWorld {
     is_built: true,
     can: |_, _| Ok(()),
     ready: |_, _| Readiness::Ready,
+    tried: |_, _| Readiness::Ready,
     prepare: |_| Ok(()),
     start: |setup, means| Ok(world(&setup.lock, config(&setup.world), means.choices)),
     clean: |_| Ok(Cleaned::default()),

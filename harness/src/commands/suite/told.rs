@@ -56,10 +56,10 @@ pub fn line(outcome: &EntryOutcome) -> String {
             let _ = writeln!(line, "{:>8} {}", "", hazard.told());
         }
         if !outcome.command.is_empty() {
-            let _ = writeln!(line, "{:>8} {}", "", outcome.command);
+            let _ = writeln!(line, "{:>8} {}", "", visible(&outcome.command));
         }
         if let Some(folder) = &outcome.folder {
-            let _ = writeln!(line, "{:>8} {folder}/report.html", "");
+            let _ = writeln!(line, "{:>8} {}/report.html", "", visible(folder));
         }
     }
     let annotate = std::env::var("GITHUB_ACTIONS").is_ok_and(|value| value == "true");
