@@ -53,6 +53,7 @@ impl RunContainers {
             members: (0..self.cluster.servers()).map(host).collect(),
             peer_ports: peer_ports.clone(),
             source: None,
+            proxy: None,
             // Nobody else reaches the network of the containers.
             password: None,
         };

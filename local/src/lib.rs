@@ -14,6 +14,7 @@ mod programs;
 mod server;
 mod server_user;
 mod servers;
+mod socks;
 mod system_v;
 
 pub use clean::{Cleaned, clean};

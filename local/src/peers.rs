@@ -2,8 +2,9 @@
 //! and for each server that connects to it.
 
 use super::front::Front;
+use super::socks::Socks;
 use base::{BackendError, Direction, Rng};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -16,6 +17,8 @@ pub struct Peers {
     links: BTreeMap<(u32, u32), Vec<PeerLink>>,
     /// The ports at which all others know each server, where they tell each other of third ones.
     fronts: Vec<Vec<Front>>,
+    /// The proxies through which they call each other, where they do not.
+    proxies: Vec<Socks>,
 }
 
 /// A link to one port of a server.
@@ -35,7 +38,7 @@ impl Peers {
                 links.insert((from, to), link.map_err(no_link)?);
             }
         }
-        Ok(Self { links, fronts: Vec::new() })
+        Ok(Self { links, fronts: Vec::new(), proxies: Vec::new() })
     }
 
     /// Opens, for each port of each server, one at which all others know it. They have their
@@ -58,9 +61,21 @@ impl Peers {
         self.fronts[server as usize].iter().map(Front::number).collect()
     }
 
-    /// The ports of this machine at which a server reaches another.
-    pub fn ports(&self, from: u32, to: u32) -> Vec<u16> {
-        self.between(from, to).map(|link| link.proxy.address().port()).collect()
+    /// Opens, for each server, a proxy that takes its calls of the others to their links.
+    pub fn with_proxies(mut self) -> Result<Self, BackendError> {
+        let servers: BTreeSet<u32> = self.links.keys().map(|(from, _)| *from).collect();
+        let of = |server: u32| {
+            let own = self.links.iter().filter(|((from, _), _)| *from == server);
+            let ports = |link: &PeerLink| (link.target.port(), link.proxy.address().port());
+            Socks::open(own.flat_map(|(_, links)| links).map(ports).collect())
+        };
+        self.proxies = servers.into_iter().map(of).collect::<Result<_, _>>()?;
+        Ok(self)
+    }
+
+    /// The port of the proxy of a server, if there is one.
+    pub fn proxy(&self, server: u32) -> Option<u16> {
+        self.proxies.get(server as usize).map(Socks::port)
     }
 
     /// Holds what a pair of servers sends to each other, in this direction.

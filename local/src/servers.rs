@@ -65,8 +65,11 @@ impl Servers for LocalServers {
             peer_ports.iter().map(|ports| ports.iter().map(Port::number).collect()).collect();
         let tell = !store.told_ports(cluster.topology).is_empty();
         let peers = Peers::open(&numbers)?;
-        let peers =
-            Arc::new(if tell { peers.with_fronts(&numbers, folder.path())? } else { peers });
+        let peers = Arc::new(if tell {
+            peers.with_fronts(&numbers, folder.path())?
+        } else {
+            peers.with_proxies()?
+        });
         let password = password().map_err(|e| broken("cannot make a password", e))?;
         let making = Making { store, cluster, user, peers, numbers, peer_ports, tell, password };
         let start = async |number| making.start(number, folder.path());
@@ -132,9 +135,10 @@ impl Making {
             data: LocalServer::data(&folder).display().to_string(),
             host: "127.0.0.1",
             port: port.number(),
-            members: (0..self.cluster.servers()).map(|other| self.member(number, other)).collect(),
+            members: (0..self.cluster.servers()).map(|other| self.member(other)).collect(),
             peer_ports: self.numbers[number as usize].clone(),
             source: self.tell.then(|| source(number).to_string()),
+            proxy: self.peers.proxy(number),
             password: Some(self.password.clone()),
         };
         let launch = self.store.launch(&self.cluster, number, &place);
@@ -153,17 +157,17 @@ impl Making {
         })
     }
 
-    /// A server, as another one names it: by the links that lead there.
-    fn member(&self, from: u32, to: u32) -> Member {
-        if self.tell {
-            return Member { host: node_address(to).to_string(), ports: self.peers.fronts(to) };
+    /// A server, as all of them name it.
+    fn member(&self, number: u32) -> Member {
+        match self.tell {
+            true => {
+                Member { host: node_address(number).to_string(), ports: self.peers.fronts(number) }
+            }
+            false => {
+                let ports = self.numbers[number as usize].clone();
+                Member { host: "127.0.0.1".into(), ports }
+            }
         }
-        if from != to {
-            return Member { host: "127.0.0.1".into(), ports: self.peers.ports(from, to) };
-        }
-        // A member tells others to call it back at the address by which it names itself; with this
-        // one they go on to use their own links.
-        Member { host: "0.0.0.0".into(), ports: self.numbers[to as usize].clone() }
     }
 }
 
@@ -174,13 +178,12 @@ fn password() -> io::Result<String> {
     Ok(secret.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The ports on which the servers listen for each other: at all addresses of this machine, unless
-/// they tell each other where all others know them.
+/// The ports on which the servers listen for each other.
 fn peer_ports(store: StoreId, cluster: &Cluster) -> Result<Vec<Vec<Port>>, BackendError> {
-    let (ports, address) = match store.told_ports(cluster.topology) {
-        [] => (store.ports().peers, Ipv4Addr::UNSPECIFIED),
-        told => (told, Ipv4Addr::LOCALHOST),
+    let ports = match store.told_ports(cluster.topology) {
+        [] => store.ports().peers,
+        told => told,
     };
-    let of_one = || ports.iter().map(|_| Port::take(address)).collect();
+    let of_one = || ports.iter().map(|_| Port::take(Ipv4Addr::LOCALHOST)).collect();
     (0..cluster.servers()).map(|_| of_one()).collect()
 }

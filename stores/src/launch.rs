@@ -23,6 +23,9 @@ pub struct Place {
     pub peer_ports: Vec<u16>,
     /// The address from which it calls other servers; `None`: any.
     pub source: Option<String>,
+    /// The port of a SOCKS proxy of this machine through which it calls other servers; `None`: it
+    /// calls them itself.
+    pub proxy: Option<u16>,
     /// The password that it asks its clients for, where its store has some and others of the
     /// machine reach it.
     pub password: Option<String>,

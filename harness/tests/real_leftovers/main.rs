@@ -9,6 +9,7 @@ mod engine;
 mod guest;
 mod sockets;
 mod stubborn;
+mod topologies;
 
 use base::Rng;
 use docker::ensure_image;

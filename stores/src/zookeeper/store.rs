@@ -131,6 +131,11 @@ impl Store for ZooKeeper {
              -Dzookeeper.admin.enableServer=false -Dorg.slf4j.simpleLogger.showDateTime=true \
              -Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
         );
+        if let Some(port) = place.proxy {
+            // Without an exception for calls on this machine, which there is unless it is empty.
+            let proxy = format!("-DsocksProxyHost=127.0.0.1 -DsocksProxyPort={port}");
+            command.extend(words(&proxy).into_iter().chain(["-DsocksNonProxyHosts=".into()]));
+        }
         let class = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
         command.extend(["-cp", &[JAR, LOG_JAR].join(":"), class, &config].map(String::from));
         let files =
