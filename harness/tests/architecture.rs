@@ -161,6 +161,23 @@ fn test_sh_runs_every_test() {
     }
 }
 
+/// A tag can be moved to other code; a commit cannot.
+#[test]
+fn every_action_that_ci_takes_from_others_is_named_by_its_commit() {
+    let root = root();
+    let files = ["ci", "explore", "slow"].map(|name| format!(".github/workflows/{name}.yml"));
+    let others = [".github/actions/gate/action.yml", "docs/examples/gate.yml"].map(String::from);
+    for file in files.iter().chain(&others) {
+        let text = std::fs::read_to_string(root.join(file)).expect("a workflow");
+        let used = text.lines().filter_map(|line| line.split_once("uses: "));
+        for (_, action) in used.filter(|(_, action)| !action.starts_with("./")) {
+            let commit = action.split(['@', ' ']).nth(1).expect("a version");
+            let is_commit = commit.len() == 40 && commit.chars().all(|it| it.is_ascii_hexdigit());
+            assert!(is_commit, "{file}: {action}");
+        }
+    }
+}
+
 #[test]
 fn one_name_of_a_type_means_one_thing() {
     let (shared, types) = (drawn("shared name"), types());

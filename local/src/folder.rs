@@ -80,16 +80,24 @@ pub fn remove_abandoned(certainty: Certainty) -> CleanedFolders {
     let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
     let mut cleaned = CleanedFolders::default();
     for path in entries.map(|entry| entry.path()).filter(|it| is_abandoned(it, certainty)) {
-        match (owner::is_ours(&path), fs::symlink_metadata(&path)) {
-            (true, _) => match remove(&path) {
-                Ok(()) => cleaned.removed += 1,
+        cleaned.take(&path, owner::is_ours(&path));
+    }
+    cleaned
+}
+
+impl CleanedFolders {
+    /// Removes a folder of a run that has ended, if that is for us to do.
+    fn take(&mut self, path: &Path, is_ours: bool) {
+        match (is_ours, fs::symlink_metadata(path)) {
+            (true, _) => match remove(path) {
+                Ok(()) => self.removed += 1,
                 // Another one that cleans may be quicker.
                 Err(why) if why.kind() == io::ErrorKind::NotFound => {}
                 Err(why) => {
-                    cleaned.failures.push(format!("cannot remove `{}`: {why}", path.display()));
+                    self.failures.push(format!("cannot remove `{}`: {why}", path.display()))
                 }
             },
-            (false, Ok(about)) if about.is_dir() => cleaned.others.push(format!(
+            (false, Ok(about)) if about.is_dir() => self.others.push(format!(
                 "`{}` was left by a run of the user {}, who alone may remove it: run `picklock \
                  clean` as that user",
                 path.display(),
@@ -98,7 +106,6 @@ pub fn remove_abandoned(certainty: Certainty) -> CleanedFolders {
             (false, _) => {}
         }
     }
-    cleaned
 }
 
 /// Returns true if the owner that the name of a folder names has ended, with this certainty.
@@ -123,6 +130,18 @@ fn remove(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_for_another_user_to_remove_is_named_and_stays() {
+        let folder = tempfile::TempDir::new().expect("a folder");
+        let mut cleaned = CleanedFolders::default();
+        cleaned.take(folder.path(), false);
+        let [line] = &cleaned.others[..] else { panic!("{cleaned:?}") };
+        assert!(line.contains(&folder.path().display().to_string()), "{line}");
+        assert!(folder.path().exists() && line.contains("run `picklock clean` as that user"));
+        cleaned.take(folder.path(), true);
+        assert!(!folder.path().exists() && cleaned.removed == 1, "{cleaned:?}");
+    }
 
     #[test]
     fn a_folder_is_there_as_long_as_it_lives_and_nobody_else_s_is_touched() {

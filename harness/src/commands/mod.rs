@@ -248,7 +248,7 @@ fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
     let listen = |mut signals: Signals| {
         let asked = asked.clone();
         let wait = move || {
-            for _ in signals.forever().filter(|_| asked.swap(true, Ordering::Relaxed)) {
+            if signals.forever().any(|_| asked.swap(true, Ordering::Relaxed)) {
                 note(&format!("picklock: ended at once; {}", run::left()));
                 std::process::exit(Exit::Interrupted.code().into());
             }
