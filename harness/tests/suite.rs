@@ -168,3 +168,21 @@ fn a_suite_that_is_interrupted_says_what_it_has_not_run() {
     assert!(written("j.xml").contains("errors=\"1\""), "{}", written("j.xml"));
     assert!(written("s.md").contains(last), "{}", written("s.md"));
 }
+
+#[test]
+fn the_name_of_an_entry_does_nothing_to_a_log_or_a_table() {
+    let bench = Bench::new();
+    let name = "a|b\\u001b[2J\\n::error ::x";
+    let breaks = "[[entry]]\nlock = \"redis-set-nx-px\"\nnemesis = \"pause\"\nexpect = \"held\"\n";
+    suite(&bench, &format!("{breaks}seeds = 5\nname = \"{name}\"\n"));
+    let args = ["suite", "suite.toml", "--junit", "j.xml", "--summary", "s.md"];
+    let output = bench.command(&args).env("GITHUB_ACTIONS", "true").output().expect("it starts");
+    let said = command::Said::from(output);
+    let written = |name: &str| fs::read_to_string(bench.home.path().join(name)).expect("a file");
+    for text in [&said.out, &written("j.xml"), &written("s.md")] {
+        assert!(!text.contains('\u{1b}') && text.contains("2J\\"), "{text}");
+        let mut lines = text.lines().filter(|line| !line.starts_with("::error title=picklock%3A "));
+        assert!(!lines.any(|line| line.starts_with("::")), "{text}");
+    }
+    assert!(written("s.md").contains("a\\|b"), "{}", written("s.md"));
+}

@@ -170,8 +170,8 @@ impl SuiteResults {
         for entry in &self.entries {
             let failed = |kind, why: &str| {
                 let mut status = TestCaseStatus::non_success(kind);
-                status.set_message(why);
-                status.set_description(entry.command.as_str());
+                status.set_message(visible(why).as_ref());
+                status.set_description(visible(&entry.command).as_ref());
                 status
             };
             let status = match &entry.status {
@@ -179,7 +179,7 @@ impl SuiteResults {
                 EntryStatus::NotAsExpected(why) => failed(NonSuccessKind::Failure, why),
                 EntryStatus::Inconclusive(why) => failed(NonSuccessKind::Error, why),
             };
-            let mut case = TestCase::new(entry.name.as_str(), status);
+            let mut case = TestCase::new(visible(&entry.name).as_ref(), status);
             case.set_classname(format!("picklock.{}", entry.backend));
             case.set_time(Duration::from_nanos(entry.took_ns));
             suite.add_test_case(case);
