@@ -52,10 +52,19 @@ impl Confined {
     fn told(&self, reply: Reply) -> Reply {
         match reply {
             Reply::Found { found: Some(found), revision } => {
-                let lease = self.own.borrow().get(&found.lease).copied().unwrap_or(found.lease);
+                let lease = self.own.borrow().get(&found.lease).copied();
+                let lease = lease.unwrap_or_else(|| self.of_another(found.lease));
                 Reply::Found { found: Some(KeyValue { lease, ..found }), revision }
             }
             other => other,
+        }
+    }
+
+    /// Returns the number that a lease of another client has there, as far as it is known here.
+    fn of_another(&self, lease: LeaseId) -> LeaseId {
+        match lease >> OWN_BITS == tag(&self.name) {
+            true => lease & ((1 << OWN_BITS) - 1),
+            false => lease,
         }
     }
 }

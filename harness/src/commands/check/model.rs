@@ -19,8 +19,8 @@ use super::history_in;
 use super::report::{PageSubject, PageWords, page};
 use crate::Exit;
 use crate::cli::{CheckArgs, Format, InputFormat};
+use crate::commands::Failure;
 use crate::commands::judge::json;
-use crate::commands::{Failure, writable};
 use crate::input::{self, Input, JudgingBudget, WrongKind};
 use crate::manner::{quiet, style, told};
 use crate::nearest::Unlisted;
@@ -108,7 +108,6 @@ pub fn run(args: &CheckArgs, name: &str) -> Result<Exit, Failure> {
         let why = format!("--report would write over the history `{}`", path.display());
         return Err(Failure::arguments(why));
     }
-    writable([(&args.report, "--report")])?;
     let budget = args.budget.begin();
     let history = read(args, model, &path, budget)?;
     let judged = decide(model, &history, budget)?;
