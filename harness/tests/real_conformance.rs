@@ -147,8 +147,8 @@ fn redis_failover_suite<S: Servers>() {
 const PRIMARIES: usize = 4;
 const MODELS: u64 = 100;
 
-/// The time that a real answer may take beyond those of all models.
-const SLACK: Duration = Duration::from_millis(300);
+/// The time that a real answer may take beyond those of all models, on a busy machine.
+const SLACK: Duration = Duration::from_millis(600);
 
 /// The members are processes: to cut off one that is a container takes commands in all of them, for
 /// longer than members wait.

@@ -44,6 +44,9 @@ pub const SHARED_OVERLAP: &[&str] =
 /// A lock that stays taken.
 pub const STUCK: &[&str] = &["deadlock"];
 
+/// A node that its own client does not know stands in the way, also once the client has given up.
+pub const ORPHANED: &[&str] = &["deadlock", "phantom holder"];
+
 /// A release that frees another's lock.
 pub const FOREIGN_RELEASE: &[&str] = &["foreign release"];
 

@@ -14,7 +14,7 @@ use base::{AcquireError, Cause, Grant, Lock, Mode, Promises, Recipe, ReleaseErro
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, ZooKeeper};
 
-use super::known::{DEAF, SESSION, STUCK, breaks, why};
+use super::known::{DEAF, ORPHANED, SESSION, STUCK, breaks, why};
 use super::redis_node::polling;
 use super::zk_rw_as_printed::product;
 use super::zookeeper::{ON_SESSION, released};
@@ -28,7 +28,7 @@ pub const SPEC: LockSpec = LockSpec {
         SESSION,
         DEAF,
         &[
-            breaks(&[Cause::ReplyLost], STUCK, why::OWN_NODE),
+            breaks(&[Cause::ReplyLost], ORPHANED, why::OWN_NODE),
             breaks(&[Cause::ReleaseLost], STUCK, why::LEFT_NODE),
             breaks(
                 &[

@@ -17,7 +17,7 @@ use base::{
 use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Refusal, ZooKeeper};
 
-use super::known::{DEAF, FOREIGN_RELEASE, OVERLAP, SESSION, STUCK, breaks, why};
+use super::known::{DEAF, FOREIGN_RELEASE, ORPHANED, OVERLAP, SESSION, STUCK, breaks, why};
 use super::zookeeper::{ON_SESSION, Try, refused, released, settled, woken};
 use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
@@ -29,7 +29,7 @@ pub const SPEC: LockSpec = LockSpec {
         SESSION,
         DEAF,
         &[
-            breaks(&[Cause::ReplyLost], STUCK, why::OWN_NODE),
+            breaks(&[Cause::ReplyLost], ORPHANED, why::OWN_NODE),
             breaks(&[Cause::ReleaseLost], STUCK, why::LEFT_NODE),
             breaks(
                 &[
