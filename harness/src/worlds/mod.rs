@@ -77,7 +77,7 @@ pub struct Cleaned {
     pub removed: Vec<(usize, &'static str, &'static str)>,
     /// The things that could not be removed, in a line each.
     pub failures: Vec<String>,
-    /// What else is to be said, in a line each: what was not looked for, and what is left to others.
+    /// Notes, in a line each: what was not looked for, and what is left to others.
     pub notes: Vec<String>,
 }
 
