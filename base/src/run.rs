@@ -39,8 +39,8 @@ pub struct Promises {
     #[serde(default)]
     pub available: bool,
     /// The number of fair shares that an acquire waits at most: as many grants to those who ask
-    /// later as there are workers make one. `None`: four in a queue; without one, an acquire starves
-    /// only while the lock is never free.
+    /// later as there are workers make one. `None`: four in a queue; without a queue, an acquire
+    /// starves only while the lock is never free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience: Option<u32>,
     /// The lock's own measure of time: what it adds to a ttl, and how fast its clients ask.

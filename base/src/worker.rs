@@ -9,7 +9,8 @@ use std::hash::Hash;
 /// A request that a worker makes, and the operation that its event records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerRequest {
-    /// Its kind: an acquire, a conversion, an extension, a question, a release, or a read or a write of what the lock guards.
+    /// Its kind: an acquire, a conversion, an extension, the question whether it still holds the
+    /// lock, a release, or a read or a write of what the lock guards.
     pub f: F,
     /// The number of the grant.
     pub hold: usize,

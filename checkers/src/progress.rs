@@ -24,7 +24,8 @@
 //!
 //! * `phantom holder`: a client was told that it did not get the lock, and holds it. This is judged
 //!   over the whole run: the acquire was answered `fail`, and the store counts its client as the
-//!   holder all the same: the client has asked it (`held`), or the ledger shows that its key stands.
+//!   holder all the same: the client has asked it (`held`), or the ledger shows that its key
+//!   stands.
 //! * `lost wake-up`: its waiters sleep until the store wakes them (`wakes`), the lock was freed
 //!   while one of them slept, and nothing woke it: the ledger knows of nothing in the store that a
 //!   client left there. Without a ledger nothing may have disturbed the run there (a reply that is

@@ -249,8 +249,9 @@ impl Books {
     }
 }
 
-/// The things that lock nothing: those that have others in them, which whoever comes first makes for
-/// all; and what a library keeps beside its locks, whose names have that of a key in them.
+/// The things that lock nothing: those that have others in them, which whoever comes first makes
+/// for all; and those that a library keeps beside its locks: only the names of locks have that of a
+/// key in them.
 fn no_locks(evidence: &Evidence<'_>, ledger: &Ledger) -> HashSet<u32, FxBuildHasher> {
     let objects = ledger.entries().iter().map(|entry| (entry.object, ledger.name(entry.object)));
     let objects: HashMap<u32, &str, FxBuildHasher> = objects.collect();

@@ -55,8 +55,8 @@ impl Comparison for BesideModel<'_> {
     /// the same in seconds.
     type Step = CaseStep;
 
-    /// A model that is wrong is wrong again; what does not come again is a clock that was set while
-    /// keys had a millisecond to live.
+    /// A model that is wrong is wrong again; what does not come again is when each command was
+    /// carried out.
     const CHANCY: bool = true;
 
     async fn begin(&mut self, _: &str) -> Result<(), Stop> {
