@@ -116,10 +116,9 @@ fn nemeses() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns true if a lock says what becomes of a task. One that does not promise re-entrance does
-/// not say what its holder's second acquire leads to; and of several workers in a client the ledger
-/// does not tell which of them did something, so that few causes can be found.
+/// not say what its holder's second acquire leads to.
 fn is_told(task: &Task, lock: &LockSpec) -> bool {
-    (task.name != "reenter" || lock.promises.reentrant) && task.workers == 1
+    task.name != "reenter" || lock.promises.reentrant
 }
 
 /// Runs every lock under these nemeses, on its usual topology or, where it runs there, on this one,

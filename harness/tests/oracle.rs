@@ -29,7 +29,7 @@ fn number(variable: &str, usual: u64) -> u64 {
 fn drawn(seed: u64) -> Option<(TestedLock, RunSpec)> {
     let mut rng = Rng::new(seed);
     let lock = rng.pick(workloads::LOCKS)?.lock();
-    let task: &'static Task = rng.pick(TASKS).filter(|task| task.workers == 1)?;
+    let task: &'static Task = rng.pick(TASKS)?;
     let count = 1 + rng.below(3);
     let names: Vec<&str> =
         (0..count).filter_map(|_| Some(rng.pick(nemesis::NEMESES)?.name)).collect();

@@ -1,5 +1,6 @@
 //! The ledger of a run, by thing: the life of each key or node, change by change.
 
+use super::authors;
 use crate::evidence::Evidence;
 use base::{Change, HOLDS, Ledger};
 use hashbrown::{HashMap, HashSet};
@@ -46,15 +47,15 @@ pub(crate) struct Books {
 }
 
 impl Books {
-    pub(crate) fn of(evidence: &Evidence<'_>, ledger: &Ledger) -> Self {
+    /// The books of a ledger. `None`: of a change nobody can tell which worker made it.
+    pub(crate) fn of(evidence: &Evidence<'_>, ledger: &Ledger) -> Option<Self> {
         let mut books = Self::default();
         // On several servers a thing of one name is one thing each.
         let mut things: HashMap<(u32, u32), usize, FxBuildHasher> = HashMap::default();
         let no_locks = no_locks(evidence, ledger);
-        for entry in ledger.entries() {
-            if no_locks.contains(&entry.object) {
-                continue;
-            }
+        let is_lock = |object| !no_locks.contains(&object);
+        let changes = authors::changes(evidence, ledger, is_lock)?;
+        for entry in changes.iter().filter(|entry| is_lock(entry.object)) {
             let fresh = books.lives.len();
             let thing = *things.entry((entry.server, entry.object)).or_insert(fresh);
             if thing == fresh {
@@ -72,7 +73,7 @@ impl Books {
         for (place, claim) in evidence.claims.claims.iter().enumerate() {
             books.claims.entry(claim.process).or_default().push(place);
         }
-        books
+        Some(books)
     }
 
     /// The last thing that a process wrote for its claim, if the claim has one place in a queue: it

@@ -49,12 +49,12 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the writer and the remover of each thing in the store, if they are known of this
-    /// run: the store's ledger knows clients, and not which of several workers it was; and the
-    /// owner of a thing, and not each of the holders that a semaphore keeps in one.
+    /// run: the store's ledger knows the owner of a thing, and not each of the holders that a
+    /// semaphore keeps in one.
     pub(crate) fn ownership(&self) -> Option<&Books> {
-        let is_told = self.run.info.workers == 1 && self.run.info.lock.promises.permits == 1;
+        let is_told = self.run.info.lock.promises.permits == 1;
         let ledger = || self.run.ledger.as_ref().filter(|_| is_told);
-        let read = || ledger().map(|ledger| Books::of(self, ledger));
+        let read = || ledger().and_then(|ledger| Books::of(self, ledger));
         self.books.get_or_init(read).as_ref()
     }
 

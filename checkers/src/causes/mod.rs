@@ -16,6 +16,7 @@
 //!
 //! An anomaly of which no cause is known is never expected.
 
+mod authors;
 mod books;
 mod case;
 mod loss;
@@ -113,7 +114,7 @@ fn by_ledger(
     let until_ns = case.time(at);
     match loss_of_overlap(case, books, (first, second), until_ns) {
         (true, _) => Some(Cause::NothingTaken),
-        (false, Some((claim, lost))) => loss::why(case, books, claim, &lost, until_ns),
+        (false, Some((claim, lost))) => shared::why(case, books, claim, &lost, until_ns),
         (false, None) => Some(Cause::Recipe),
     }
 }
@@ -169,9 +170,6 @@ pub(crate) fn of_loss(case: &Case<'_>, claim: &Claim, at: u64) -> Causes {
     let Some(books) = case.ownership() else {
         return possible::of_loss(case, &[claim], case.time(at));
     };
-    if case.shared(books).has(claim, at) {
-        return Cause::SharedIdentity.into();
-    }
     // Where nothing tells what became of it, and nothing was near, the recipe is what is left.
     let by_recipe = || case.calm().spans(claim.invoke, at).then_some(Cause::Recipe);
     of_loss_by(case, books, claim, case.time(at)).or_else(by_recipe).into()
@@ -179,6 +177,9 @@ pub(crate) fn of_loss(case: &Case<'_>, claim: &Claim, at: u64) -> Causes {
 
 /// The same by the ledger alone, at a time, in nanoseconds.
 fn of_loss_by(case: &Case<'_>, books: &Books, claim: &Claim, until_ns: u64) -> Option<Cause> {
+    if case.shared(books).has(claim, claim.freed.map_or(u64::MAX, |(at, _)| at)) {
+        return Some(Cause::SharedIdentity);
+    }
     match loss::of(case, books, claim, until_ns, None) {
         LeftInStore::Kept => Some(Cause::Recipe),
         LeftInStore::Never => Some(Cause::NothingTaken),
@@ -188,7 +189,7 @@ fn of_loss_by(case: &Case<'_>, books: &Books, claim: &Claim, until_ns: u64) -> O
             {
                 Some(loss::why_released_late(case, claim, &lost, until_ns))
             }
-            _ => loss::why(case, books, claim, &lost, until_ns),
+            _ => shared::why(case, books, claim, &lost, until_ns),
         },
     }
 }
@@ -208,6 +209,7 @@ pub(crate) fn foreign_releases(case: &Case<'_>, books: &Books) -> Vec<Occurrence
         };
         let begun = claim.freeing?;
         let cause = match ClaimStep::of(case, claim, at_ns) {
+            _ if shared::is_twin(case, books, robbed, claim) => Some(Cause::SharedIdentity),
             ClaimStep::Releasing => of_loss_by(case, books, claim, at_ns),
             ClaimStep::Over if loss::frees_anyway(case, claim, write.at_ns) => {
                 of_loss_by(case, books, claim, at_ns)

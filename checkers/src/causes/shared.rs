@@ -3,10 +3,10 @@
 //! acquire that is given up, and takes back what it finds under its own name.
 
 use super::books::Books;
-use super::is_queued;
-use super::loss::{self, LeftInStore};
+use super::loss::{self, LeftInStore, Lost};
+use super::{Case, is_queued};
 use crate::evidence::Evidence;
-use base::HOLDS;
+use base::{Cause, Change, HOLDS, Removed};
 use histories::holds::Claim;
 use std::collections::BTreeMap;
 
@@ -117,6 +117,43 @@ fn taken_back<'a>(
         books.took_back(evidence, claim, during)
     });
     robbed.copied()
+}
+
+/// Returns true if the store cannot tell a claim from that of another worker which took what it
+/// had: the release of the other compared a mark, and that was the same.
+pub(super) fn is_twin(case: &Case<'_>, books: &Books, claim: &Claim, taker: &Claim) -> bool {
+    let client = |claim: &Claim| case.run.info.client_of(claim.process);
+    taker.process != claim.process
+        && client(taker) == client(claim)
+        && (taker.removed == Some(Removed::Own)
+            || case.shared(books).has(taker, taker.freeing.unwrap_or(u64::MAX)))
+}
+
+/// Returns the reason why a client lost what it had, and believed on until a time: its own loss, or
+/// that of whoever freed it, may be the work of another worker of the same client.
+pub(super) fn why(
+    case: &Case<'_>,
+    books: &Books,
+    claim: &Claim,
+    lost: &Lost,
+    until_ns: u64,
+) -> Option<Cause> {
+    let taker = |lost: &Lost| match lost.how {
+        Change::Deleted(by) | Change::Written(by) => books.busy_with(case, by, lost.at_ns),
+        _ => None,
+    };
+    let is_by_twin =
+        |claim, lost: &Lost| taker(lost).is_some_and(|taker| is_twin(case, books, claim, taker));
+    let had_twin = |thief| match loss::of(case, books, thief, lost.at_ns, None) {
+        LeftInStore::Lost(lost) => is_by_twin(thief, &lost),
+        LeftInStore::Kept | LeftInStore::Never => case.shared(books).has(thief, u64::MAX),
+    };
+    if is_by_twin(claim, lost) {
+        return Some(Cause::SharedIdentity);
+    }
+    let cause = loss::why(case, books, claim, lost, until_ns)?;
+    let is_indirect = cause == Cause::ForeignRelease && taker(lost).is_some_and(had_twin);
+    Some(if is_indirect { Cause::SharedIdentity } else { cause })
 }
 
 fn owner(evidence: &Evidence<'_>, claim: &Claim) -> (u32, usize) {

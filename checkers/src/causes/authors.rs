@@ -1,0 +1,202 @@
+//! The workers behind a ledger. Workers of a client share its connection, so that the store knows
+//! of each change whose client made it; the claims of its workers tell which of them did.
+//!
+//! A write is of the worker that asks. Of several, a queue tells whose node it is by its place, and
+//! otherwise the next grant does: the store grants to one of them at a time. A removal is of the
+//! worker that frees what it had written.
+
+use super::books::ClaimStep;
+use crate::evidence::Evidence;
+use base::{Change, Kind, Ledger, LedgerEntry, Removed};
+use histories::holds::Claim;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// Returns the changes of a ledger, each with the worker that made it in place of its client, but
+/// for those to things that lock nothing. `None`: of one of them nobody can tell.
+pub(super) fn changes<'a>(
+    evidence: &'a Evidence<'_>,
+    ledger: &'a Ledger,
+    is_lock: impl Fn(u32) -> bool,
+) -> Option<Cow<'a, [LedgerEntry]>> {
+    if evidence.run.info.workers <= 1 {
+        return Some(ledger.entries().into());
+    }
+    let mut authors = Authors::of(evidence, ledger);
+    let entries = ledger.entries().iter().enumerate();
+    let mut changed = |(place, entry): (usize, &LedgerEntry)| match is_lock(entry.object) {
+        true => authors.of_entry(place, *entry),
+        false => Some(*entry),
+    };
+    entries.map(&mut changed).collect()
+}
+
+struct Authors<'a, 'run> {
+    evidence: &'a Evidence<'run>,
+    ledger: &'a Ledger,
+    /// The claims of each worker, in order.
+    claims: BTreeMap<u32, Vec<&'a Claim>>,
+    /// The latest process of each client that the ledger has met.
+    latest: BTreeMap<u32, u32>,
+    /// The worker that last wrote each thing, by its server and name, and whether that stands.
+    writers: BTreeMap<(u32, u32), (u32, bool)>,
+    /// The time of each worker's last write.
+    written_ns: BTreeMap<u32, u64>,
+}
+
+impl<'a, 'run> Authors<'a, 'run> {
+    fn of(evidence: &'a Evidence<'run>, ledger: &'a Ledger) -> Self {
+        let mut claims: BTreeMap<u32, Vec<&Claim>> = BTreeMap::new();
+        for claim in &evidence.claims.claims {
+            let worker = evidence.run.info.worker_of(claim.process);
+            claims.entry(worker).or_default().push(claim);
+        }
+        Self {
+            evidence,
+            ledger,
+            claims,
+            latest: BTreeMap::new(),
+            writers: BTreeMap::new(),
+            written_ns: BTreeMap::new(),
+        }
+    }
+
+    fn of_entry(&mut self, place: usize, entry: LedgerEntry) -> Option<LedgerEntry> {
+        let thing = (entry.server, entry.object);
+        if let Change::Written(process) = entry.change {
+            let writer = self.writer(place, entry, process)?;
+            self.writers.insert(thing, (writer, true));
+            self.written_ns.insert(writer, entry.time_ns);
+            return Some(LedgerEntry { change: Change::Written(writer), ..entry });
+        }
+        let change = match entry.change {
+            Change::Deleted(process) => Change::Deleted(self.remover(entry, process)?),
+            Change::SessionEnded(process) => {
+                Change::SessionEnded(self.last_writer(entry, process).unwrap_or(process))
+            }
+            change => change,
+        };
+        let restored = change == Change::Restored;
+        self.writers.entry(thing).and_modify(|(_, stands)| *stands = restored);
+        Some(LedgerEntry { change, ..entry })
+    }
+
+    fn writer(&mut self, place: usize, entry: LedgerEntry, process: u32) -> Option<u32> {
+        let last = self.last_writer(entry, process);
+        if self.is_past(process) {
+            return last;
+        }
+        let claims = self.claims(process, entry);
+        let asking = self.at(ClaimStep::Asking, &claims, entry);
+        if self.evidence.run.info.lock.promises.fifo && asking.len() > 1 {
+            return self.of_place(&asking, entry);
+        }
+        let renews = self.writers.get(&(entry.server, entry.object)).is_some_and(|it| it.1);
+        let renewed = || last.filter(|_| renews);
+        let next = self.granted_next(&asking, place, entry).or_else(renewed);
+        next.or_else(|| only(&asking)).or_else(|| last.filter(|_| asking.is_empty()))
+    }
+
+    fn remover(&mut self, entry: LedgerEntry, process: u32) -> Option<u32> {
+        let last = self.last_writer(entry, process);
+        if self.is_past(process) {
+            return last;
+        }
+        let claims = self.claims(process, entry);
+        let mut freeing = self.at(ClaimStep::Releasing, &claims, entry);
+        freeing.retain(|claim| !has_removed_nothing(claim));
+        let frees = |writer: &u32| freeing.iter().any(|claim| claim.process == *writer);
+        last.filter(frees).or_else(|| only(&freeing)).or(last)
+    }
+
+    /// Returns true if a client has a later process than this, whose requests are late.
+    fn is_past(&mut self, process: u32) -> bool {
+        let client = self.client(process);
+        let latest = self.latest.entry(client).or_insert(process);
+        *latest = process.max(*latest);
+        *latest > process
+    }
+
+    /// The client of a process that the store knows.
+    fn client(&self, process: u32) -> u32 {
+        process % self.evidence.run.info.run.clients.max(1)
+    }
+
+    /// The worker that last wrote the thing of a change, if it is one of a process's client.
+    fn last_writer(&self, entry: LedgerEntry, process: u32) -> Option<u32> {
+        let (writer, _) = *self.writers.get(&(entry.server, entry.object))?;
+        (self.evidence.run.info.client_of(writer) == self.client(process)).then_some(writer)
+    }
+
+    /// The latest claim of each worker of a client at the time of a change, of the lock that the
+    /// thing has in its name.
+    fn claims(&self, process: u32, entry: LedgerEntry) -> Vec<&'a Claim> {
+        let workers = self.evidence.run.info.workers;
+        let first = self.client(process) * workers;
+        let (name, keys) = (self.ledger.name(entry.object), &self.evidence.claims.keys);
+        let has_key = keys.iter().any(|key| name.contains(&**key));
+        let latest = |worker| {
+            let claims = self.claims.get(&worker)?;
+            let begun = |it: &&Claim| self.evidence.time(it.invoke) <= entry.time_ns;
+            claims[..claims.partition_point(begun)].last().copied()
+        };
+        let is_meant = |it: &&Claim| !has_key || name.contains(&*keys[it.key]);
+        (first..first + workers).filter_map(latest).filter(is_meant).collect()
+    }
+
+    /// Those of some claims that are at a step when a change is made.
+    fn at(&self, step: ClaimStep, claims: &[&'a Claim], entry: LedgerEntry) -> Vec<&'a Claim> {
+        let is_there = |it: &&&Claim| ClaimStep::of(self.evidence, it, entry.time_ns) == step;
+        claims.iter().filter(is_there).copied().collect()
+    }
+
+    /// The worker among those that ask whose place in the queue the name of its node ends in; a
+    /// node of another name is of the first that was told no place and has none yet.
+    fn of_place(&self, asking: &[&Claim], entry: LedgerEntry) -> Option<u32> {
+        let name = self.ledger.name(entry.object);
+        let place = |claim: &Claim| self.evidence.facts(claim.granted()?)?.place;
+        let has_place =
+            |it: &&&Claim| place(it).is_some_and(|place| name.ends_with(&format!("{place:010}")));
+        // Over one connection the requests come in the order in which they were made.
+        let untold = asking.iter().filter(|claim| place(claim).is_none());
+        let first = untold.min_by_key(|claim| (self.has_node(claim), claim.invoke));
+        asking.iter().find(has_place).or(first).map(|claim| claim.process)
+    }
+
+    /// Returns true if the worker of a claim has written something since it asked.
+    fn has_node(&self, claim: &Claim) -> bool {
+        let asked_ns = self.evidence.time(claim.invoke);
+        self.written_ns.get(&claim.process).is_some_and(|at_ns| *at_ns >= asked_ns)
+    }
+
+    /// The worker among those that ask that is granted the lock next, before their client changes
+    /// the thing again.
+    fn granted_next(&self, asking: &[&Claim], place: usize, entry: LedgerEntry) -> Option<u32> {
+        let (Change::Written(process) | Change::Deleted(process)) = entry.change else {
+            return None;
+        };
+        let changes = [Change::Written(process), Change::Deleted(process)];
+        let is_next = |it: &&LedgerEntry| {
+            (it.server, it.object) == (entry.server, entry.object) && changes.contains(&it.change)
+        };
+        let next = self.ledger.entries()[place + 1..].iter().find(is_next);
+        let until_ns = next.map_or(u64::MAX, |next| next.time_ns);
+        let granted = |claim: &&Claim| Some((self.evidence.time(claim.granted()?), claim.process));
+        let (at_ns, worker) = asking.iter().filter_map(granted).min()?;
+        (at_ns <= until_ns).then_some(worker)
+    }
+}
+
+/// Returns true if the answer to the release of a claim says that it removed nothing.
+fn has_removed_nothing(claim: &Claim) -> bool {
+    let has_failed = claim.freed.is_some_and(|(_, kind)| kind == Kind::Fail);
+    has_failed || claim.removed == Some(Removed::Nothing)
+}
+
+/// The worker of the only claim.
+fn only(claims: &[&Claim]) -> Option<u32> {
+    match claims {
+        [claim] => Some(claim.process),
+        _ => None,
+    }
+}
