@@ -21,6 +21,9 @@ use workloads::TestedLock;
 /// The most schedules that are run to shrink one; and where that leaves a cause in doubt.
 const MOST_SHRINKING: [u64; 2] = [300, 12_000];
 
+/// The runs without faults in which an anomaly is looked for that the recipe is said to allow.
+const FAULTLESS: u64 = 200;
+
 fn number(variable: &str, usual: u64) -> u64 {
     var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
@@ -66,7 +69,8 @@ fn doubt(
     cause: Cause,
 ) -> Option<String> {
     let faults: Vec<String> = schedule.faults.iter().map(|it| it.fault.to_string()).collect();
-    if cause == Cause::Recipe && !faults.is_empty() {
+    if cause == Cause::Recipe && !faults.is_empty() && !shows_without_faults(lock, schedule, shows)
+    {
         return Some(format!("the recipe is blamed, and it takes {}", faults.join(", ")));
     }
     if cause.needs_fault() && faults.is_empty() {
@@ -83,6 +87,18 @@ fn doubt(
     let is_possible =
         possible.is_empty() || cause == Cause::NothingTaken || possible.contains(&cause);
     (!is_possible).then(|| format!("{} cannot bring it about", faults.join(", ")))
+}
+
+/// Returns true if other runs of the same kind show the anomaly without any fault: faults may have
+/// done no more than to bring its clients together.
+fn shows_without_faults(lock: &TestedLock, schedule: &Schedule, shows: &Shows) -> bool {
+    let is_shown = |seed| {
+        let RunSpec { task, topology, .. } = schedule.run.clone();
+        let run = RunSpec { swarm: true, task, topology, ..lock.info.run("none", seed) };
+        let setup = Setup::new(lock, run).ok()?;
+        Some(shows.is_in(&simulate::run(&setup).ok()?))
+    };
+    (0..FAULTLESS).any(|seed| is_shown(seed) == Some(true))
 }
 
 /// Counts of what was judged, and the mistakes, each with its command.

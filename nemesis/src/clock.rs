@@ -19,6 +19,9 @@ const BENT: &[Ability] = &[Ability::ServerClockRate, Ability::ClientClockRate];
 
 pub const WRONG: &[Cause] = &[Cause::ServerClock, Cause::ClientClock];
 
+/// Causes that a server brings about whose clock stands still: its clients take it for gone.
+const UNHEARD: &[Cause] = &[Cause::ReplyLost, Cause::ReleaseLost, Cause::ClientDied];
+
 pub const CLOCK: NemesisSpec = NemesisSpec {
     name: "clock",
     summary: "sets wall clocks ahead or back, and has clocks run fast or slow",
@@ -83,7 +86,7 @@ pub const FREEZE: NemesisSpec = NemesisSpec {
     summary: "has the clocks of a node stand still while it runs on, for up to two and a half ttls",
     needs: BENT,
     servers: ServersNeeded::ANY,
-    causes: &[WRONG, &[Cause::ReplyLost, Cause::ClientDied]],
+    causes: &[WRONG, UNHEARD],
     make: || Box::new(ClockFaults::new(&[Wrong::Freeze], ALL)),
 };
 
@@ -92,7 +95,7 @@ pub const FREEZE_SERVER: NemesisSpec = NemesisSpec {
     summary: "has the clock of one server at a time stand still, for up to two and a half ttls",
     needs: &[Ability::ServerClockRate],
     servers: ServersNeeded::ANY,
-    causes: &[&[Cause::ServerClock, Cause::ReplyLost, Cause::ClientDied]],
+    causes: &[&[Cause::ServerClock], UNHEARD],
     make: || Box::new(ClockFaults::new(&[Wrong::Freeze], &[Aim::Server])),
 };
 

@@ -94,7 +94,9 @@ impl<'a, 'run> Authors<'a, 'run> {
         let renews = self.writers.get(&(entry.server, entry.object)).is_some_and(|it| it.1);
         let renewed = || last.filter(|_| renews);
         let next = self.granted_next(&asking, place, entry).or_else(renewed);
-        next.or_else(|| only(&asking)).or_else(|| last.filter(|_| asking.is_empty()))
+        let vain =
+            || asking.iter().all(|claim| claim.granted().is_none()).then(|| self.first(&asking));
+        next.or_else(|| only(&asking)).or_else(|| vain()?).or(last.filter(|_| asking.is_empty()))
     }
 
     fn remover(&mut self, entry: LedgerEntry, process: u32) -> Option<u32> {
@@ -157,16 +159,23 @@ impl<'a, 'run> Authors<'a, 'run> {
         let place = |claim: &Claim| self.evidence.facts(claim.granted()?)?.place;
         let has_place =
             |it: &&&Claim| place(it).is_some_and(|place| name.ends_with(&format!("{place:010}")));
-        // Over one connection the requests come in the order in which they were made.
-        let untold = asking.iter().filter(|claim| place(claim).is_none());
-        let first = untold.min_by_key(|claim| (self.has_node(claim), claim.invoke));
-        asking.iter().find(has_place).or(first).map(|claim| claim.process)
+        let untold: Vec<&Claim> =
+            asking.iter().filter(|claim| place(claim).is_none()).copied().collect();
+        let owner = asking.iter().find(has_place).map(|claim| claim.process);
+        owner.or_else(|| self.first(&untold))
     }
 
-    /// Returns true if the worker of a claim has written something since it asked.
-    fn has_node(&self, claim: &Claim) -> bool {
-        let asked_ns = self.evidence.time(claim.invoke);
-        self.written_ns.get(&claim.process).is_some_and(|at_ns| *at_ns >= asked_ns)
+    /// The worker that asked first, of those that have written nothing since: over one connection
+    /// the requests come in the order in which they were made.
+    fn first(&self, asking: &[&Claim]) -> Option<u32> {
+        let has_node = |claim: &Claim| self.has_written(claim, self.evidence.time(claim.invoke));
+        let first = asking.iter().min_by_key(|claim| (has_node(claim), claim.invoke));
+        first.map(|claim| claim.process)
+    }
+
+    /// Returns true if the worker of a claim has written something since a time.
+    fn has_written(&self, claim: &Claim, since_ns: u64) -> bool {
+        self.written_ns.get(&claim.process).is_some_and(|at_ns| *at_ns >= since_ns)
     }
 
     /// The worker among those that ask that is granted the lock next, before their client changes
@@ -181,9 +190,15 @@ impl<'a, 'run> Authors<'a, 'run> {
         };
         let next = self.ledger.entries()[place + 1..].iter().find(is_next);
         let until_ns = next.map_or(u64::MAX, |next| next.time_ns);
-        let granted = |claim: &&Claim| Some((self.evidence.time(claim.granted()?), claim.process));
-        let (at_ns, worker) = asking.iter().filter_map(granted).min()?;
-        (at_ns <= until_ns).then_some(worker)
+        let granted = |claim: &&Claim| {
+            let at_ns = self.evidence.time(claim.granted()?);
+            let asked_ns = self.evidence.facts(claim.granted()?).and_then(|facts| facts.asked_ns);
+            // The try that led to the grant takes the lock once.
+            let has = asked_ns.is_some_and(|asked_ns| self.has_written(claim, asked_ns));
+            let is_in_time = asked_ns.is_none_or(|asked_ns| asked_ns <= entry.time_ns);
+            (is_in_time && at_ns <= until_ns).then_some((has, at_ns, claim.process))
+        };
+        asking.iter().filter_map(granted).min().map(|(.., worker)| worker)
     }
 }
 

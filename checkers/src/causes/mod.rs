@@ -276,10 +276,10 @@ pub(crate) fn of_token(case: &Case<'_>, before: &Claim, later: &Claim) -> Causes
 }
 
 /// Returns true if a lock stands in the name of a client that was told "no" at this event. A place
-/// in a queue is no lock yet.
+/// in a queue is no lock yet; and what an earlier worker of the client gave up may stand there too.
 pub(crate) fn left_standing(case: &Case<'_>, claim: &Claim, at: u64) -> bool {
     let info = &case.run.info;
-    let tells = info.lock.shape == Shape::One && !info.lock.promises.fifo;
+    let tells = info.lock.shape == Shape::One && !info.lock.promises.fifo && info.workers == 1;
     let Some(books) = case.ownership().filter(|_| tells) else { return false };
     let told_ns = case.time(at);
     // A client that gives up its session knows that the servers do so a little later.

@@ -9,7 +9,7 @@
 use super::is_queued;
 use super::span::loses_data;
 use crate::evidence::Evidence;
-use base::{Action, Cause, Causes, F, Fault, Node, Removed};
+use base::{Action, Cause, Causes, ClockChange, F, Fault, Node, Removed};
 use histories::holds::{Claim, Ending};
 
 /// Causes that a cut of a client's links can bring about for its own claims.
@@ -44,6 +44,9 @@ const SERVER_DOWN: &[Cause] = &[
     Cause::ReleaseLost,
     Cause::ClientDied,
 ];
+
+/// Causes that a server which nobody hears of can bring about, for all clients.
+const UNHEARD: &[Cause] = &[Cause::ReplyLost, Cause::ReleaseLost, Cause::ClientDied];
 
 /// Causes that leave a lock taken, and take it from nobody.
 const LEAVE_TAKEN: &[Cause] =
@@ -99,12 +102,14 @@ fn by_fault(evidence: &Evidence<'_>, fault: &Fault, clients: &[Node]) -> Causes 
     let forgets =
         (evidence.run.info.failover_ns > 0 && (apart || down)) || loses_data(evidence, action);
     let (of_links, clock) = (!links.is_empty(), matches!(action, Action::Clock(_)));
-    let brought: [(bool, &[Cause]); 10] = [
+    let brought: [(bool, &[Cause]); 11] = [
         (apart || down, SERVER_DOWN),
         (forgets, &[Cause::ServerForgets]),
         (action == Action::Evict, &[Cause::Evicted]),
         (clock && !of_clients, &[Cause::ServerClock]),
         (clock && of_clients, &[Cause::ClientClock]),
+        // Its clients take a server for gone whose clock stands still.
+        (action == Action::Clock(ClockChange::Freeze) && !of_clients, UNHEARD),
         (action == Action::Kill, &[Cause::ClientDied]),
         (fault.is_at_vault(), &[Cause::WriteDelayed]),
         (of_links && of_clients && ours, CUT_OFF),
