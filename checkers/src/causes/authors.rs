@@ -88,15 +88,17 @@ impl<'a, 'run> Authors<'a, 'run> {
         }
         let claims = self.claims(process, entry);
         let asking = self.at(ClaimStep::Asking, &claims, entry);
-        if self.evidence.run.info.lock.promises.fifo && asking.len() > 1 {
-            return self.of_place(&asking, entry);
+        let (is_one, is_queue) = (asking.len() == 1, self.evidence.run.info.lock.promises.fifo);
+        let placed = self.of_place(&asking, entry).or_else(|| self.freed_by(&asking, place, entry));
+        if placed.is_some() || (is_queue && !is_one && !asking.is_empty()) {
+            let untold = asking.into_iter().filter(|claim| self.place(claim).is_none());
+            return placed.or_else(|| self.first(&untold.collect::<Vec<_>>()));
         }
         let renews = self.writers.get(&(entry.server, entry.object)).is_some_and(|it| it.1);
-        let renewed = || last.filter(|_| renews);
-        let next = self.granted_next(&asking, place, entry).or_else(renewed);
-        let vain =
-            || asking.iter().all(|claim| claim.granted().is_none()).then(|| self.first(&asking));
-        next.or_else(|| only(&asking)).or_else(|| vain()?).or(last.filter(|_| asking.is_empty()))
+        let next = self.granted_next(&asking, place, entry);
+        let next = next.or(last.filter(|_| renews || asking.is_empty()));
+        let in_vain = asking.iter().all(|claim| claim.granted().is_none());
+        next.or_else(|| self.first(&asking).filter(|_| is_one || in_vain))
     }
 
     fn remover(&mut self, entry: LedgerEntry, process: u32) -> Option<u32> {
@@ -152,17 +154,30 @@ impl<'a, 'run> Authors<'a, 'run> {
         claims.iter().filter(is_there).copied().collect()
     }
 
-    /// The worker among those that ask whose place in the queue the name of its node ends in; a
-    /// node of another name is of the first that was told no place and has none yet.
+    /// The worker among those that ask whose place in the queue the name of its node ends in.
     fn of_place(&self, asking: &[&Claim], entry: LedgerEntry) -> Option<u32> {
         let name = self.ledger.name(entry.object);
-        let place = |claim: &Claim| self.evidence.facts(claim.granted()?)?.place;
-        let has_place =
-            |it: &&&Claim| place(it).is_some_and(|place| name.ends_with(&format!("{place:010}")));
-        let untold: Vec<&Claim> =
-            asking.iter().filter(|claim| place(claim).is_none()).copied().collect();
-        let owner = asking.iter().find(has_place).map(|claim| claim.process);
-        owner.or_else(|| self.first(&untold))
+        let is_its = |place| name.ends_with(&format!("{place:010}"));
+        let owner = asking.iter().find(|claim| self.place(claim).is_some_and(is_its));
+        owner.map(|claim| claim.process)
+    }
+
+    /// The place in the queue that the grant of a claim tells.
+    fn place(&self, claim: &Claim) -> Option<u64> {
+        self.evidence.facts(claim.granted()?)?.place
+    }
+
+    /// The only worker among those that ask that frees what it asked for when its client removes
+    /// the thing.
+    fn freed_by(&self, asking: &[&'a Claim], place: usize, entry: LedgerEntry) -> Option<u32> {
+        let Change::Written(process) = entry.change else { return None };
+        let is_same = |it: &&LedgerEntry| (it.server, it.object) == (entry.server, entry.object);
+        let next = self.ledger.entries()[place + 1..].iter().find(is_same)?;
+        let removed = next.change == Change::Deleted(process);
+        let mut freeing = self.at(ClaimStep::Releasing, asking, *next);
+        // One that frees whatever is there may not have asked for it.
+        freeing.retain(|it| !has_removed_nothing(it) && it.removed != Some(Removed::Any));
+        only(&freeing).filter(|_| removed)
     }
 
     /// The worker that asked first, of those that have written nothing since: over one connection
@@ -193,10 +208,10 @@ impl<'a, 'run> Authors<'a, 'run> {
         let granted = |claim: &&Claim| {
             let at_ns = self.evidence.time(claim.granted()?);
             let asked_ns = self.evidence.facts(claim.granted()?).and_then(|facts| facts.asked_ns);
+            let asked_ns = asked_ns.unwrap_or(self.evidence.time(claim.invoke));
+            let is_in_time = (asked_ns..=until_ns).contains(&entry.time_ns) && at_ns <= until_ns;
             // The try that led to the grant takes the lock once.
-            let has = asked_ns.is_some_and(|asked_ns| self.has_written(claim, asked_ns));
-            let is_in_time = asked_ns.is_none_or(|asked_ns| asked_ns <= entry.time_ns);
-            (is_in_time && at_ns <= until_ns).then_some((has, at_ns, claim.process))
+            is_in_time.then_some((self.has_written(claim, asked_ns), at_ns, claim.process))
         };
         asking.iter().filter_map(granted).min().map(|(.., worker)| worker)
     }

@@ -209,7 +209,6 @@ pub(crate) fn foreign_releases(case: &Case<'_>, books: &Books) -> Vec<Occurrence
         };
         let begun = claim.freeing?;
         let cause = match ClaimStep::of(case, claim, at_ns) {
-            _ if shared::is_twin(case, books, robbed, claim) => Some(Cause::SharedIdentity),
             ClaimStep::Releasing => of_loss_by(case, books, claim, at_ns),
             ClaimStep::Over if loss::frees_anyway(case, claim, write.at_ns) => {
                 of_loss_by(case, books, claim, at_ns)
