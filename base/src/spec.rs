@@ -66,6 +66,9 @@ pub struct RunSpec {
     /// The servers that somebody else runs; none if they are to be started.
     #[serde(skip)]
     pub servers: Vec<NamedServer>,
+    /// True if those are observed, too, so that exact causes are found.
+    #[serde(skip)]
+    pub observe: bool,
     /// The Toxiproxy server that the links of clients lead through.
     #[serde(skip)]
     pub links: Option<ToxiproxyAt>,
@@ -126,6 +129,7 @@ impl RunSpec {
             keys: one(),
             demand: Vec::new(),
             servers: Vec::new(),
+            observe: false,
             links: None,
         }
     }

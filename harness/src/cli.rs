@@ -79,6 +79,11 @@ pub struct TestArgs {
     /// and are removed at the end.
     #[arg(long, value_name = "NAME=HOST:PORT", value_delimiter = ',', conflicts_with = "backend")]
     pub servers: Vec<NamedServer>,
+    /// Observes the servers of --servers, too, so that a report names exact causes. For as long as
+    /// the run lasts, a Redis tells of all commands (MONITOR) and of all changes to its keys
+    /// (notify-keyspace-events).
+    #[arg(long, requires = "servers")]
+    pub observe: bool,
     /// A Toxiproxy server on this machine for the links between clients and servers: it does the
     /// faults on them, as far as it can, instead of picklock's own proxies (a build with the
     /// feature `toxiproxy`).

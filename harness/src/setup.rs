@@ -361,6 +361,7 @@ fn world(lock: &TestedLock, run: &RunSpec, task: &Task, links: LinkDelays) -> Wo
         sets_clocks: false,
         names_calls: false,
         given: given::addresses(lock, run),
+        observes_given: run.observe,
         toxiproxy: run.links.map(|it| it.0),
         client: lock.opener.program().cloned(),
         seed: run.seed,

@@ -40,6 +40,7 @@ impl Clients {
             names_calls: false,
             toxiproxy: None,
             given: Vec::new(),
+            observes_given: false,
             client: None,
             seed: 1,
             logs: None,

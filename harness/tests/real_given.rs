@@ -94,6 +94,37 @@ fn a_redis_keeps_its_own_keys_and_no_others() {
     assert_eq!(keys(address), "*1\r\n$6\r\ntheirs\r\n+OK\r\n");
 }
 
+/// The observer has a server tell of changes to its keys. That ends with the run, or with the next
+/// one if it was killed.
+#[test]
+fn a_redis_that_is_observed_names_exact_causes_and_tells_no_more_afterwards() {
+    let servers = start("redis");
+    let address = servers.addresses()[0];
+    let (setting, before) = ("CONFIG GET notify-keyspace-events\r\nQUIT\r\n", "\r\nxK\r\n+OK\r\n");
+    assert_eq!(ask(address, "CONFIG SET notify-keyspace-events Kx\r\n", "\r\n"), "+OK\r\n");
+    let run = |limit: &str| {
+        let mut command = Command::new(PICKLOCK);
+        command.args(["test", "--algo", "redis-set-nx-px", "--nemesis", "pause-client"]);
+        command.args(["--seed", "1", "--ttl", "1s", "--time-limit", limit, "--observe"]);
+        command.args(["--servers", &named(&[address])]).stdout(Stdio::piped());
+        command
+    };
+    let folder = TempDir::new().expect("a folder");
+    let mut killed = run("60s").current_dir(folder.path()).spawn().expect("it runs");
+    let since = Instant::now();
+    while ask(address, setting, "+OK\r\n").ends_with(before) {
+        assert!(since.elapsed() < LIMIT, "it observes");
+        sleep(Duration::from_millis(50));
+    }
+    killed.kill().expect("it lives");
+    killed.wait().expect("it has ended");
+    let output = run("8s").current_dir(folder.path()).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("Expected because the holder was paused"), "{said}");
+    assert!(ask(address, setting, "+OK\r\n").ends_with(before));
+    assert_eq!(ask(address, "DBSIZE\r\n", "\r\n"), ":0\r\n");
+}
+
 /// Others wait while a server looks for keys: it does so once, for what runs before have left, and
 /// a hundred keys at a time.
 #[test]

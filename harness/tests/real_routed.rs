@@ -42,6 +42,7 @@ fn start(topology: &str) -> Servers {
         names_calls: false,
         toxiproxy: None,
         given: Vec::new(),
+        observes_given: false,
         client: None,
         seed: 1,
         logs: None,

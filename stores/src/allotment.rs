@@ -91,6 +91,15 @@ impl StoreId {
         }
     }
 
+    /// Checks that servers of a topology which somebody else runs can be observed.
+    ///
+    /// # Errors
+    /// Fails with the reason, as a clause.
+    pub fn can_observe_given(self, topology: &Topology) -> Result<(), &'static str> {
+        self.can_be_given(topology)?;
+        self.visit(CheckObservation)
+    }
+
     /// Leaves a mark with the name of an allotment on all servers at these addresses.
     #[cfg(feature = "real")]
     pub fn mark(self, servers: Vec<String>, name: String) -> Clearing<()> {
@@ -111,6 +120,16 @@ impl Visit for CheckAllotment {
 
     fn visit<S: Store>(self) -> Self::Out {
         S::ALLOTMENT.map(drop)
+    }
+}
+
+struct CheckObservation;
+
+impl Visit for CheckObservation {
+    type Out = Result<(), &'static str>;
+
+    fn visit<S: Store>(self) -> Self::Out {
+        S::OBSERVES_GIVEN
     }
 }
 

@@ -91,6 +91,9 @@ pub type Shell = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<String>> + 
 pub struct ObservedServer {
     /// The address at which it serves.
     pub address: SocketAddr,
+    /// The name that all keys of the run begin with on a server that others use, too; `None` on one
+    /// of our own.
+    pub allotment: Option<String>,
     /// All that goes over the connections of clients to it, for whoever asked for that.
     pub traffic: UnboundedReceiver<Traffic>,
     /// The shell of its machine.

@@ -49,6 +49,8 @@ pub struct WorldSpec {
     /// The addresses of servers that somebody else runs, `host:port` by number; none if they are to
     /// be started.
     pub given: Vec<String>,
+    /// True if those are observed.
+    pub observes_given: bool,
     /// The Toxiproxy server that the links of clients lead through; `None` for links of our own
     /// alone.
     pub toxiproxy: Option<SocketAddr>,

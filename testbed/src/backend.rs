@@ -78,7 +78,11 @@ impl<S: Servers> RealBackend<S> {
         let servers = runtime.block_on(S::start(spec.store, spec.cluster(), progress))?;
         let clock = RunClock::start();
         let (outbox, inbox) = notices(clock);
-        let testbed = match runtime.block_on(Testbed::new(spec, servers.all(), outbox)) {
+        let testbed = match runtime.block_on(Testbed::new(
+            spec,
+            (servers.all(), servers.allotment()),
+            outbox,
+        )) {
             Ok(testbed) => Arc::new(testbed),
             Err(error) => {
                 // What stays is removed by the next start.

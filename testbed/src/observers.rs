@@ -27,6 +27,7 @@ const LAST_REPORTS: Duration = Duration::from_secs(5);
 /// The observers of all servers of a run.
 pub struct Observers {
     clock: RunClock,
+    allotment: Option<String>,
     /// The way to observe each server, by number; `None` where it stores nothing.
     observers: Vec<Option<Observer>>,
     books: Arc<Mutex<StoreBooks>>,
@@ -45,16 +46,18 @@ struct OngoingObservation {
 impl Observers {
     /// The observers of a world, before any server is there; `None` of one that cannot be observed.
     /// Behind a Toxiproxy server a connection is not known to be a client's; servers that somebody
-    /// else runs are not to be changed for it; and a server dates its reports by its own clock,
-    /// which no fault may set.
-    pub fn of(spec: &WorldSpec, clock: RunClock) -> Option<Self> {
+    /// else runs are not to be changed for it unasked; and a server dates its reports by its own
+    /// clock, which no fault may set. `allotment` is the name that all keys of the run begin with
+    /// on servers that others use, too.
+    pub fn of(spec: &WorldSpec, clock: RunClock, allotment: &str) -> Option<Self> {
         let cluster = spec.cluster();
         let observers = (0..cluster.servers()).map(|it| spec.store.observer(&cluster, it));
         let observers: Vec<_> = observers.collect();
-        let is_ours = spec.toxiproxy.is_none() && spec.given.is_empty();
-        let can = observers.iter().any(Option::is_some) && is_ours && !spec.sets_clocks;
+        let is_asked = spec.toxiproxy.is_none() && (spec.given.is_empty() || spec.observes_given);
+        let can = observers.iter().any(Option::is_some) && is_asked && !spec.sets_clocks;
         can.then(|| Self {
             clock,
+            allotment: Some(allotment.to_owned()).filter(|name| !name.is_empty()),
             observers,
             books: Arc::new(Mutex::new(StoreBooks::of(spec.topology))),
             following: Mutex::default(),
@@ -87,6 +90,7 @@ impl Observers {
         let (traffic, passing) = unbounded_channel();
         let observed = ObservedServer {
             address: server.address()?,
+            allotment: self.allotment.clone(),
             traffic: passing,
             shell: shell_of(server.clone()),
             reports,

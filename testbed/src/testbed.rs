@@ -46,12 +46,12 @@ impl<S: StartedServer> Testbed<S> {
     /// Opens the link proxies between all clients and all servers.
     pub async fn new(
         spec: &WorldSpec,
-        servers: &[Arc<S>],
+        (servers, allotment): (&[Arc<S>], &str),
         outbox: NoticeSender,
     ) -> Result<Self, BackendError> {
         let outbox = Arc::new(outbox);
         let reports_passing = Arc::<AtomicBool>::default();
-        let observers = Observers::of(spec, outbox.clock()).map(Arc::new);
+        let observers = Observers::of(spec, outbox.clock(), allotment).map(Arc::new);
         let mut link_proxies = BTreeMap::new();
         for client_number in 0..spec.clients {
             for server in 0..spec.topology.servers() {

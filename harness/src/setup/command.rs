@@ -14,7 +14,8 @@ pub(super) fn command(lock: &LockInfo, run: &RunSpec, backend: &str) -> String {
                 [] => format!("--backend {backend}"),
                 servers => {
                     let servers: Vec<String> = servers.iter().map(ToString::to_string).collect();
-                    format!("--servers {}", servers.join(","))
+                    let observe = if run.observe { " --observe" } else { "" };
+                    format!("--servers {}{observe}", servers.join(","))
                 }
             };
             let links = run.links.map(|it| format!(" --links {it}")).unwrap_or_default();

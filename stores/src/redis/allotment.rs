@@ -156,8 +156,13 @@ impl Link<Redis> for Confined {
     }
 }
 
+/// The setting by which a server tells of changes to its keys: an observer has it changed.
+#[cfg(feature = "real")]
+pub const SETTING: &str = "notify-keyspace-events";
+
 #[cfg(feature = "real")]
 mod real {
+    use super::SETTING;
     use crate::allotment::{Whose, name_of, within};
     use redis::aio::MultiplexedConnection;
     use redis::{AsyncConnectionConfig, Client, RedisError, cmd};
@@ -209,7 +214,7 @@ mod real {
         let keys = noted.iter().filter(|key| **key != *mark.as_bytes());
         let mut removed = 0;
         for key in keys {
-            removed += cmd("DEL").arg(key).query_async::<u64>(connection).await?;
+            removed += drop_key(connection, key).await?;
         }
         if removed == 0 {
             cmd("DEL").arg(mark).exec_async(connection).await?;
@@ -231,7 +236,7 @@ mod real {
             for key in keys {
                 let name = String::from_utf8_lossy(&key);
                 if name_of(&name).is_some_and(|name| whose.contains(name)) {
-                    removed += cmd("DEL").arg(&key).query_async::<u64>(connection).await?;
+                    removed += drop_key(connection, &key).await?;
                 }
             }
             cursor = next;
@@ -239,6 +244,22 @@ mod real {
                 return Ok(removed);
             }
         }
+    }
+
+    /// Removes a key. If it has a setting of the server, as that was before the run, the server
+    /// gets it back.
+    async fn drop_key(
+        connection: &mut MultiplexedConnection,
+        key: &[u8],
+    ) -> Result<u64, RedisError> {
+        if key.ends_with(within("", SETTING).as_bytes()) {
+            let before: Option<String> = cmd("GET").arg(key).query_async(connection).await?;
+            if let Some(before) = before {
+                let set = cmd("CONFIG").arg("SET").arg(SETTING).arg(before).take();
+                set.exec_async(connection).await?;
+            }
+        }
+        cmd("DEL").arg(key).query_async(connection).await
     }
 
     async fn open(server: &str) -> Result<MultiplexedConnection, RedisError> {

@@ -3,6 +3,8 @@
 //! command come before its line, those of a script before the lines of its commands, and all of
 //! them after the line of the script.
 
+use super::allotment::SETTING;
+use crate::allotment::within;
 use crate::model::{By, Name, Noted, What};
 use crate::observation::{Observation, ObservedServer, Observer, ReportSink, ServerReport};
 use crate::real::monotonic_nanos;
@@ -10,7 +12,7 @@ use combine::parser::combinator::AnySendSyncPartialState;
 use combine::stream::{Decoder, PointerOffset};
 use futures_util::future::BoxFuture;
 use redis::aio::MultiplexedConnection;
-use redis::{Client, PushKind, RedisResult, Value, parse_redis_value_async, pipe};
+use redis::{Client, PushKind, RedisResult, Value, cmd, parse_redis_value_async, pipe};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::net::SocketAddr;
@@ -26,6 +28,10 @@ use tokio::sync::{Mutex, watch};
 const OPENING: &[u8] = b"HELLO 3\r\nCONFIG SET notify-keyspace-events EA\r\n\
     PSUBSCRIBE __keyevent@*\r\nKEYS *\r\nMONITOR\r\nPING\r\n";
 
+/// The same on a server that others use, too: it is not asked for the names of all their keys.
+const OPENING_OF_GIVEN: &[u8] = b"HELLO 3\r\nCONFIG SET notify-keyspace-events EA\r\n\
+    PSUBSCRIBE __keyevent@*\r\nMONITOR\r\nPING\r\n";
+
 /// The interval at which a server among replicas is asked for its role and its keys.
 const ASKED_EVERY: Duration = Duration::from_millis(100);
 
@@ -38,6 +44,9 @@ pub const MEMBER: Observer =
     Observer { begin: |server| Box::pin(observe(server, true)), reads_traffic: false };
 
 async fn observe(server: ObservedServer, is_member: bool) -> io::Result<Observation> {
+    if let Some(allotment) = &server.allotment {
+        note_setting(server.address, allotment).await.map_err(io::Error::other)?;
+    }
     let (pongs, answered) = watch::channel(0);
     let mut report = Report::new(server, pongs);
     let mut hearing = Hearing::begin(&mut report).await?;
@@ -65,6 +74,21 @@ async fn observe(server: ObservedServer, is_member: bool) -> io::Result<Observat
     Ok(Observation { following, catch_up: Box::new(catch_up) })
 }
 
+/// Notes in the allotment which changes a server tells of, for whoever clears it.
+async fn note_setting(address: SocketAddr, allotment: &str) -> RedisResult<()> {
+    let mut connection = connect(address).await?;
+    let get = cmd("CONFIG").arg("GET").arg(SETTING).take();
+    let (_, before): (String, String) = get.query_async(&mut connection).await?;
+    let (key, mark) = (within(allotment, SETTING), within(allotment, ""));
+    let mut note = pipe();
+    note.atomic().cmd("SET").arg(&key).arg(before).cmd("SADD").arg(mark).arg(&key);
+    note.exec_async(&mut connection).await
+}
+
+async fn connect(address: SocketAddr) -> RedisResult<MultiplexedConnection> {
+    Client::open(format!("redis://{address}"))?.get_multiplexed_async_connection().await
+}
+
 /// Waits until all is heard that was done before.
 async fn ping(requests: Arc<Mutex<Option<OwnedWriteHalf>>>, mut answered: watch::Receiver<u64>) {
     answered.mark_unchanged();
@@ -86,7 +110,8 @@ struct Hearing {
 impl Hearing {
     async fn begin(report: &mut Report) -> io::Result<Self> {
         let (replies, mut requests) = TcpStream::connect(report.server.address).await?.into_split();
-        requests.write_all(OPENING).await?;
+        let is_given = report.server.allotment.is_some();
+        requests.write_all(if is_given { OPENING_OF_GIVEN } else { OPENING }).await?;
         let mut it = Self { replies, requests: Some(requests), decoder: Decoder::new() };
         let before = *report.pongs.borrow();
         while *report.pongs.borrow() == before {
@@ -110,9 +135,8 @@ impl Hearing {
 
 /// Asks a server among replicas again and again what no report tells. Its end is not noticed here.
 async fn ask_on(address: SocketAddr, reports: ReportSink) {
-    let client = Client::open(format!("redis://{address}")).expect("an address is one");
     loop {
-        if let Ok(mut connection) = client.get_multiplexed_async_connection().await {
+        if let Ok(mut connection) = connect(address).await {
             while ask(&mut connection, &reports).await.is_ok() {
                 tokio::time::sleep(ASKED_EVERY).await;
             }
@@ -172,9 +196,17 @@ impl Report {
     fn event(&mut self, data: &[Value]) {
         let [_, Value::BulkString(channel), key] = data else { return };
         let kind = channel.rsplit(|byte| *byte == b':').next().unwrap_or_default();
-        if let (Some(name), Some(what)) = (name(key), change(kind)) {
+        let own = name(key).and_then(|name| self.own_name(name));
+        if let (Some(name), Some(what)) = (own, change(kind)) {
             self.events.push((name, what, monotonic_nanos()));
         }
+    }
+
+    /// The name that the run has for a key of its own; `None` for one of somebody else.
+    fn own_name(&self, name: Name) -> Option<Name> {
+        let Some(allotment) = &self.server.allotment else { return Some(name) };
+        let own = name.strip_prefix(within(allotment, "").as_bytes())?;
+        (!own.is_empty()).then(|| Name::from_slice(own))
     }
 
     /// Reads `1795666126.658793 [0 127.0.0.1:50278] "SET" "key" "value"`; `lua` stands for the
@@ -185,9 +217,15 @@ impl Report {
         if !source.ends_with(" lua") {
             self.caller = source.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
         }
+        if arguments.to_ascii_lowercase().contains(SETTING) && arguments.starts_with("\"CONFIG") {
+            // Somebody else says now which changes are told.
+            (self.server.reports)(ServerReport::Incomplete);
+        }
         let mut hasher = DefaultHasher::new();
         arguments.split("\" \"").nth(2).map(|value| value.trim_end_matches('"')).hash(&mut hasher);
-        let (at_ns, value) = (Self::time(time), hasher.finish());
+        // A server of somebody else may go by another clock.
+        let is_given = self.server.allotment.is_some();
+        let (at_ns, value) = (if is_given { u64::MAX } else { Self::time(time) }, hasher.finish());
         for (object, what, heard_ns) in std::mem::take(&mut self.events) {
             let is_asked = !matches!(what, What::Expired | What::Evicted);
             (self.server.reports)(ServerReport::Change {

@@ -115,6 +115,7 @@ pub fn world(store: StoreId) -> WorldSpec {
         sets_clocks: false,
         names_calls: false,
         given: Vec::new(),
+        observes_given: false,
         toxiproxy: None,
         client: None,
         seed: 1,
