@@ -74,6 +74,15 @@ func (lock *etcdMutex) Release(mutex *concurrency.Mutex) error {
 	return mutex.Unlock(ctx)
 }
 
+// Held asks etcd, in the way in which a transaction is made to depend on the lock. One that does nothing would be
+// answered by any member from what it has, which may not yet know of the key.
+func (lock *etcdMutex) Held(mutex *concurrency.Mutex) (bool, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	answer, err := lock.client.Txn(ctx).If(mutex.IsOwner()).Then(clientv3.OpGet(mutex.Key())).Commit()
+	return err == nil && answer.Succeeded, err
+}
+
 func (lock *etcdMutex) Token(mutex *concurrency.Mutex) int64 { return mutex.Header().Revision }
 
 func main() { Serve(connect) }

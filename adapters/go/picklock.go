@@ -50,6 +50,16 @@ type Converter[G any] interface {
 	Convert(grant G, shared bool) (G, error)
 }
 
+// Extender is a lock that begins the time to live of a grant anew, or returns ErrNotGranted.
+type Extender[G any] interface {
+	Extend(grant G) (G, error)
+}
+
+// Teller is a lock that can say whether it still claims a grant.
+type Teller[G any] interface {
+	Held(grant G) (bool, error)
+}
+
 // Fenced is a lock whose grants have fencing tokens.
 type Fenced[G any] interface {
 	Token(grant G) int64
@@ -57,6 +67,8 @@ type Fenced[G any] interface {
 
 // ErrNotGranted says that there is no grant.
 var ErrNotGranted = errors.New("not granted")
+
+var errNotHeld = errors.New("not held")
 
 // Run is what the harness says of a run. Init has all fields of its first request.
 type Run struct {
@@ -99,7 +111,7 @@ type request struct {
 func Serve[G any](newLock func(*Run) (Lock[G], error), definite ...error) {
 	run := &Run{out: os.Stdout}
 	os.Stdout = os.Stderr // Whatever a library prints goes to the log.
-	definite = append(definite, ErrNotGranted)
+	definite = append(definite, ErrNotGranted, errNotHeld)
 	var lock Lock[G]
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		var asked request
@@ -162,8 +174,16 @@ func carryOut[G any](lock Lock[G], grants map[int64]G, asked request, answer map
 		grant = grants[asked.Hold]
 		delete(grants, asked.Hold)
 		return lock.Release(grant)
+	case "held":
+		held, err := lock.(Teller[G]).Held(grants[asked.Hold])
+		if err == nil && !held {
+			err = errNotHeld
+		}
+		return err
 	case "convert":
 		grant, err = lock.(Converter[G]).Convert(grants[asked.Hold], asked.Mode == "shared")
+	case "extend":
+		grant, err = lock.(Extender[G]).Extend(grants[asked.Hold])
 	default:
 		grant, err = lock.Acquire(asked.Key, time.Duration(asked.Timeout), asked.Mode == "shared")
 	}

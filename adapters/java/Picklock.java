@@ -24,6 +24,16 @@ public final class Picklock {
             throw new UnsupportedOperationException("this lock converts no grants");
         }
 
+        /** Begins the time to live of a grant anew, and returns the grant; null if it is over. */
+        default G extend(G grant) throws Exception {
+            throw new UnsupportedOperationException("this lock extends no grants");
+        }
+
+        /** Says whether the lock still claims a grant. */
+        default boolean held(G grant) throws Exception {
+            throw new UnsupportedOperationException("this lock does not tell");
+        }
+
         /** Returns the fencing token of a grant, if it has one. */
         default Long token(G grant) {
             return null;
@@ -38,7 +48,13 @@ public final class Picklock {
     /** Serves the harness until it hangs up. After a definite exception, nothing has happened; else nobody knows. */
     @SafeVarargs
     public static <G> void serve(Maker<G> maker, Class<? extends Exception>... definite) throws Exception {
-        new Picklock().listen(maker, List.of(definite));
+        try {
+            new Picklock().listen(maker, List.of(definite));
+        } catch (Throwable error) {
+            error.printStackTrace();
+            System.err.println(error); // It comes last, and in one line: the harness shows the last words.
+            Runtime.getRuntime().halt(1);
+        }
         Runtime.getRuntime().halt(0); // Threads of the lock need not end.
     }
 
@@ -76,7 +92,8 @@ public final class Picklock {
                     var token = grant == null ? null : lock.token(grant);
                     say("id", id, "worker", worker, "type", "ok", "token", token);
                 } catch (Throwable error) {
-                    var fail = error == NOT_GRANTED || definite.stream().anyMatch(it -> it.isInstance(error));
+                    var fail = error == NOT_GRANTED || error == NOT_HELD;
+                    fail |= definite.stream().anyMatch(it -> it.isInstance(error));
                     say("id", id, "worker", worker, "type", fail ? "fail" : "info", "error", error);
                 }
             });
@@ -84,21 +101,34 @@ public final class Picklock {
     }
 
     private static final Exception NOT_GRANTED = new TimeoutException("not granted");
+    private static final Exception NOT_HELD = new TimeoutException("not held");
 
     /** Does what a request asks for, and returns the grant, if that is one. */
     private static <G> G carryOut(Lock<G> lock, Map<String, G> grants, Map<String, Object> request) throws Exception {
         var hold = number(request, "worker") + "/" + number(request, "hold");
         var shared = "shared".equals(request.get("mode"));
-        if (request.get("op").equals("release")) {
-            lock.release(grants.remove(hold));
-            return null;
-        } else if (request.get("op").equals("touch")) {
-            return null;
-        }
         var timeout = Duration.ofNanos(number(request, "acquire_timeout_ns"));
-        var grant = request.get("op").equals("convert")
-                ? lock.convert(grants.get(hold), shared)
-                : lock.acquire((String) request.get("key"), timeout, shared);
+        G grant;
+        switch ((String) request.get("op")) {
+            case "touch":
+                return null;
+            case "release":
+                lock.release(grants.remove(hold));
+                return null;
+            case "held":
+                if (!lock.held(grants.get(hold))) {
+                    throw NOT_HELD;
+                }
+                return null;
+            case "convert":
+                grant = lock.convert(grants.get(hold), shared);
+                break;
+            case "extend":
+                grant = lock.extend(grants.get(hold));
+                break;
+            default:
+                grant = lock.acquire((String) request.get("key"), timeout, shared);
+        }
         if (grant == null) {
             throw NOT_GRANTED;
         }

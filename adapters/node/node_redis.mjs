@@ -7,6 +7,8 @@ import { serve } from "./picklock.mjs";
 const { createClient } = createRequire(import.meta.url)("redis"); // Finds Debian's, which `import` does not.
 const compareAndDelete =
     'if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0';
+const compareAndExpire =
+    'if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) end return 0';
 class NotHeld extends Error {}
 
 serve(async (run) => {
@@ -23,6 +25,11 @@ serve(async (run) => {
             }
             return { key, token };
         },
+        async extend({ key, token }) {
+            const more = { keys: [key], arguments: [token, String(run.ttl)] };
+            return (await redis.eval(compareAndExpire, more)) ? { key, token } : null;
+        },
+        held: async ({ key, token }) => (await redis.get(key)) === token,
         async release({ key, token }) {
             if (!(await redis.eval(compareAndDelete, { keys: [key], arguments: [token] }))) {
                 throw new NotHeld("it had run out");

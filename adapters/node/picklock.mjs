@@ -17,8 +17,10 @@
 // One object serves a client process, all its workers at once. Times are in milliseconds. `acquire` resolves to the
 // grant, which may be anything but null or undefined: those are "not granted". A grant with a property `fencingToken`,
 // a whole number, is fenced. A lock that readers share takes a third argument, `shared`; one whose writers become
-// readers has `convert(grant, shared)`, which resolves to the new grant. An error of one of the classes that are given
-// to `serve` says that nothing has happened; after any other nobody knows.
+// readers has `convert(grant, shared)`, which resolves to the new grant; one that can be given more time has
+// `extend(grant)`, which resolves to the grant, or to null if it is over; `held(grant)` says whether the lock still
+// claims it. An error of one of the classes that are given to `serve` says that nothing has happened; after any other
+// nobody knows.
 import { createInterface } from "node:readline";
 
 const write = process.stdout.write.bind(process.stdout);
@@ -79,10 +81,13 @@ async function carryOut(lock, grants, { op, worker = 0, hold = 0, key, mode, acq
         await lock.release(held);
         return { type: "ok" };
     }
+    if (op === "held") return (await lock.held(held)) ? { type: "ok" } : { type: "fail", error: "not held" };
     const shared = mode === "shared";
     const grant = await (op === "convert"
         ? lock.convert(held, shared)
-        : lock.acquire(key, acquire_timeout_ns / 1e6, shared));
+        : op === "extend"
+          ? lock.extend(held)
+          : lock.acquire(key, acquire_timeout_ns / 1e6, shared));
     if (grant == null) return { type: "fail", error: "not granted" };
     grants.set(name, grant);
     return { type: "ok", token: grant.fencingToken };

@@ -27,8 +27,9 @@
  * It serves one worker, since PHP has no threads. Times are in seconds. `acquire` returns the grant, which may be
  * anything but null and false: those are "not granted". A grant with a property `fencingToken`, a whole number, is
  * fenced. A lock that readers share takes a third argument, `shared`; one whose writers become readers has
- * `convert($grant, $shared)`, which returns the new grant. An exception of one of the classes that are given to `serve`
- * says that nothing has happened; after any other nobody knows.
+ * `convert($grant, $shared)`, which returns the new grant; one that can be given more time has `extend($grant)`, which
+ * returns the grant, or null if it is over; `held($grant)` says whether the lock still claims it. An exception of one of
+ * the classes that are given to `serve` says that nothing has happened; after any other nobody knows.
  */
 
 // Warnings, and whatever a library prints, go to the log: from here on, so require this file first.
@@ -109,9 +110,14 @@ final class Picklock
             $lock->release($grant);
             return [];
         }
-        $grant = $request['op'] === 'convert'
-            ? $lock->convert($grants[$hold], $shared)
-            : $lock->acquire($request['key'], $request['acquire_timeout_ns'] / 1e9, $shared);
+        if ($request['op'] === 'held') {
+            return $lock->held($grants[$hold]) ? [] : ['type' => 'fail', 'error' => 'not held'];
+        }
+        $grant = match ($request['op']) {
+            'convert' => $lock->convert($grants[$hold], $shared),
+            'extend' => $lock->extend($grants[$hold]),
+            default => $lock->acquire($request['key'], $request['acquire_timeout_ns'] / 1e9, $shared),
+        };
         if ($grant === null || $grant === false) {
             return ['type' => 'fail', 'error' => 'not granted'];
         }

@@ -35,6 +35,17 @@ final class SymfonyLock
         return Picklock::untilTimeout($timeout, $ask, 0.1) ? $lock : null;
     }
 
+    public function extend(LockInterface $lock): LockInterface
+    {
+        $lock->refresh();
+        return $lock;
+    }
+
+    public function held(LockInterface $lock): bool
+    {
+        return $lock->isAcquired();
+    }
+
     public function release(LockInterface $lock): void
     {
         $lock->release();

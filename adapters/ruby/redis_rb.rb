@@ -7,6 +7,10 @@ COMPARE_AND_DELETE = <<~LUA.freeze
   if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end
   return 0
 LUA
+COMPARE_AND_EXPIRE = <<~LUA.freeze
+  if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("PEXPIRE", KEYS[1], ARGV[2]) end
+  return 0
+LUA
 NotHeld = Class.new(StandardError)
 
 class RedisRb
@@ -18,6 +22,14 @@ class RedisRb
   def acquire(key, timeout)
     token = SecureRandom.uuid
     Picklock.until_timeout(timeout) { @redis.set(key, token, nx: true, px: @ttl) && [key, token] }
+  end
+
+  def extend((key, token))
+    @redis.eval(COMPARE_AND_EXPIRE, [key], [token, @ttl]).zero? ? nil : [key, token]
+  end
+
+  def held((key, token))
+    @redis.get(key) == token
   end
 
   def release((key, token))
