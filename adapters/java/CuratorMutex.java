@@ -5,6 +5,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
 /** Apache Curator's InterProcessMutex (tried with 5.4.0), which belongs to a thread and counts how often it is held. */
@@ -16,13 +17,17 @@ public final class CuratorMutex implements Picklock.Lock<InterProcessMutex> {
         client = connect(run);
     }
 
-    /** Connects, and tells of every moment from which another client may hold the lock. */
+    /**
+     * Connects, and tells of every moment from which another client may hold the lock: with STOP_AT=LOST only of the end
+     * of the session, which Curator may learn later than the next holder does.
+     */
     static CuratorFramework connect(Picklock run) throws Exception {
         int ttl = (int) run.ttl().toMillis();
         var retries = new ExponentialBackoffRetry(100, 3);
         var client = CuratorFrameworkFactory.newClient(System.getenv("ZK_CONNECT"), ttl, ttl, retries);
+        var late = "LOST".equals(System.getenv("STOP_AT"));
         client.getConnectionStateListenable().addListener((it, state) -> {
-            if (!state.isConnected()) {
+            if (late ? state == ConnectionState.LOST : !state.isConnected()) {
                 run.lost(state);
             }
         });
@@ -35,6 +40,12 @@ public final class CuratorMutex implements Picklock.Lock<InterProcessMutex> {
     public InterProcessMutex acquire(String key, Duration timeout, boolean shared) throws Exception {
         var lock = locks.computeIfAbsent("/" + key, path -> new InterProcessMutex(client, path));
         return lock.acquire(timeout.toNanos(), TimeUnit.NANOSECONDS) ? lock : null;
+    }
+
+    /** It does not ask: it says so of a session that has ended, too. */
+    @Override
+    public boolean held(InterProcessMutex lock) {
+        return lock.isOwnedByCurrentThread();
     }
 
     @Override

@@ -1,4 +1,7 @@
-"""portalocker's RedisLock: held by a subscription, not by a key (tried with 4.4.2 on redis-py 8.1.0)."""
+"""portalocker's RedisLock: held by a subscription, not by a key (tried with 4.4.2 on redis-py 8.1.0).
+
+With SELF_CHECK=0.5 it asks the server every half second whether it still holds the lock.
+"""
 import os
 import picklock
 import portalocker
@@ -8,12 +11,13 @@ import redis
 class Portalocker:
     def __init__(self, run):
         self.redis = redis.Redis.from_url(os.environ["REDIS_URL"], decode_responses=True, health_check_interval=1)
-        self.run = run
+        self.run, self.self_check = run, float(os.environ.get("SELF_CHECK", 0)) or None
 
     def acquire(self, key, timeout):
         lost = lambda lock: self.run.lost("the subscription has ended")
         lock = portalocker.RedisLock(
-            key, self.redis, timeout=timeout, fencing=True, on_lost=lost, interrupt_on_lost=False
+            key, self.redis, timeout=timeout, fencing=True, on_lost=lost, interrupt_on_lost=False,
+            self_check_interval=self.self_check,
         )
         try:
             lock.acquire(fail_when_locked=not timeout)
