@@ -90,6 +90,7 @@ fn of_thing(
     let own = |changed: &&Changed| {
         [Change::Written(claim.process), Change::Deleted(claim.process)].contains(&changed.change)
     };
+    let write = written_anew(evidence, books, claim, write, until_ns);
     let life = books.after(write).iter();
     let mut life = life.take_while(|changed| changed.at_ns <= until_ns && !own(changed));
     let mut spoilt = None;
@@ -115,6 +116,21 @@ fn of_thing(
         spoilt,
         spare: true,
     })
+}
+
+/// The last write in a row by which a client kept a thing that it holds, up to a time: an extension
+/// may write it anew.
+fn written_anew(
+    evidence: &Evidence<'_>,
+    books: &Books,
+    claim: &Claim,
+    write: Written,
+    until_ns: u64,
+) -> Written {
+    let end_ns = until_ns.min(evidence.time(claim.end.map_or(u64::MAX, |end| end.at)));
+    let own = Change::Written(claim.process);
+    let again = books.after(write).iter().take_while(|it| it.change == own && it.at_ns <= end_ns);
+    again.fold(write, |write, it| Written { at_ns: it.at_ns, place: write.place + 1, ..write })
 }
 
 /// Returns true if a process was granted the lock by what it wrote at a time.

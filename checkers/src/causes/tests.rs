@@ -61,6 +61,16 @@ fn a_lock_that_is_renewed_and_runs_out() {
 }
 
 #[test]
+fn a_lock_that_its_holder_has_written_anew() {
+    let text = "
+        p0       | a-A=====================R
+        p1       |    a-----------A==R
+        pause c0 |      [               ]
+        store    |  0 00       x 1";
+    shows(text, "double hold", Cause::HolderPaused);
+}
+
+#[test]
 fn work_that_takes_longer_than_the_ttl_needs_no_fault() {
     let text = "
         p0       | a-A==================R
