@@ -1,6 +1,7 @@
 //! Libraries that people look for by name among the locks of the catalogue.
 
-/// The libraries, and the definition file of an adapter where there is one.
+/// The libraries, and where there is an adapter its definition file, or its source if it was never
+/// run.
 const LIBRARIES: &[(&str, Option<&str>)] = &[
     ("redis-py", Some("adapters/python/redis_py.toml")),
     ("kazoo", Some("adapters/python/kazoo_lock.toml")),
@@ -18,10 +19,10 @@ const LIBRARIES: &[(&str, Option<&str>)] = &[
     ("node-redis", Some("adapters/node/node_redis.toml")),
     ("redis-rb", Some("adapters/ruby/redis_rb.toml")),
     ("symfony-lock", Some("adapters/php/symfony_lock.toml")),
-    ("redisson", None),
-    ("redsync", None),
-    ("shedlock", None),
-    ("node-redlock", None),
+    ("redisson", Some("adapters/not-run/RedissonLock.java")),
+    ("redsync", Some("adapters/not-run/redsync_mutex.go")),
+    ("shedlock", Some("adapters/not-run/ShedLock.java")),
+    ("node-redlock", Some("adapters/not-run/node_redlock.mjs")),
     ("hazelcast", None),
     ("rslock", None),
 ];
@@ -32,6 +33,10 @@ pub fn hint(name: &str) -> Option<String> {
     let is_meant = |library: &str| library.eq_ignore_ascii_case(&name.replace('_', "-"));
     let (library, adapter) = LIBRARIES.iter().find(|(library, _)| is_meant(library))?;
     Some(match adapter {
+        Some(file) if file.starts_with("adapters/not-run/") => format!(
+            "{library} is a library: begin with {file}, which was written from its documentation and \
+             never run, and test it with --client (docs/own-lock.md)"
+        ),
         Some(file) => format!(
             "{library} is a library, which an adapter tests: give --lock {file} (docs/own-lock.md)"
         ),
