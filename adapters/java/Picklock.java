@@ -51,8 +51,9 @@ public final class Picklock {
         try {
             new Picklock().listen(maker, List.of(definite));
         } catch (Throwable error) {
-            error.printStackTrace();
-            System.err.println(error); // It comes last, and in one line: the harness shows the last words.
+            var frames = error.getStackTrace();
+            // One line: the harness shows the last ones.
+            System.err.println(error + (frames.length > 0 ? ", at " + frames[0] : ""));
             Runtime.getRuntime().halt(1);
         }
         Runtime.getRuntime().halt(0); // Threads of the lock need not end.
