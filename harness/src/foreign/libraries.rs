@@ -34,8 +34,8 @@ pub fn hint(name: &str) -> Option<String> {
     let (library, adapter) = LIBRARIES.iter().find(|(library, _)| is_meant(library))?;
     Some(match adapter {
         Some(file) if file.starts_with("adapters/not-run/") => format!(
-            "{library} is a library: begin with {file}, which was written from its documentation and \
-             never run, and test it with --client (docs/own-lock.md)"
+            "{library} is a library: begin with {file}, which was written from its documentation \
+             and never run, and test it with --client (docs/own-lock.md)"
         ),
         Some(file) => format!(
             "{library} is a library, which an adapter tests: give --lock {file} (docs/own-lock.md)"
