@@ -74,8 +74,8 @@ func (lock *etcdMutex) Release(mutex *concurrency.Mutex) error {
 	return mutex.Unlock(ctx)
 }
 
-// Held asks etcd, in the way in which a transaction is made to depend on the lock. One that does nothing would be
-// answered by any member from what it has, which may not yet know of the key.
+// Held asks etcd, in the way in which a transaction is made to depend on the lock. One that does
+// nothing would be answered by any member from what it has, which may not yet know of the key.
 func (lock *etcdMutex) Held(mutex *concurrency.Mutex) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

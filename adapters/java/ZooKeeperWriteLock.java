@@ -7,8 +7,9 @@ import org.apache.zookeeper.recipes.lock.LockListener;
 import org.apache.zookeeper.recipes.lock.WriteLock;
 
 /**
- * The WriteLock that comes with ZooKeeper (tried with 3.8.0). A session that has ended is replaced by a new one. With
- * {@code AFTER_ERROR=go on}, it takes an acquire that it cannot take back for one that was not granted.
+ * The WriteLock that comes with ZooKeeper (tried with 3.8.0). A session that has ended is replaced
+ * by a new one. With {@code AFTER_ERROR=go on}, an acquire that it cannot take back counts as not
+ * granted.
  */
 public final class ZooKeeperWriteLock implements Picklock.Lock<WriteLock> {
     private final boolean goesOn = "go on".equals(System.getenv("AFTER_ERROR"));

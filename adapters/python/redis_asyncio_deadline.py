@@ -1,5 +1,7 @@
-"""redis-py's asyncio Lock without a ttl, whose release is cancelled after a while, and tried again when it was cancelled or
-its connection broke (tried with 5.0.8 and 8.1.0)."""
+"""redis-py's asyncio Lock without a ttl, whose release has a deadline (tried with 5.0.8 and 8.1.0).
+
+It is tried again when it was cancelled or its connection broke.
+"""
 import asyncio
 import os
 import threading

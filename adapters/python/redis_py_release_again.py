@@ -1,4 +1,4 @@
-"""redis-py's Lock without a ttl, whose release is tried again when its connection broke (tried with 8.1.0)."""
+"""redis-py's Lock without a ttl, released again when the connection broke (tried with 8.1.0)."""
 import os
 import time
 import picklock

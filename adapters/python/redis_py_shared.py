@@ -1,4 +1,4 @@
-"""One Lock of redis-py for all threads of a process, with `thread_local=False` (tried with 8.1.0)."""
+"""One Lock of redis-py for all threads, with `thread_local=False` (tried with 8.1.0)."""
 import os
 import picklock
 import redis

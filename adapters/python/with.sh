@@ -1,7 +1,7 @@
 #!/bin/sh
-# Becomes an adapter of this folder with another version of a library: `sh with.sh redis==5.0.8 redis_asyncio.py`. Installs
-# it when it is new: the first process does so, and others wait for it. With nothing on its stdin (`</dev/null`), that is
-# all.
+# Becomes an adapter of this folder with another version of a library: `sh with.sh redis==5.0.8
+# redis_asyncio.py`. Installs it when it is new: the first process does so, and others wait for it.
+# With nothing on its stdin (`</dev/null`), that is all.
 set -eu
 cd "$(dirname "$0")"
 cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/picklock-adapters
