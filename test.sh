@@ -73,6 +73,10 @@ export HOME=${HOME:-$(getent passwd "$(id -u)" | cut -d : -f 6)}
 python=${XDG_CACHE_HOME:-$HOME/.cache}/picklock-adapters/python
 [ -x "$python/bin/pip" ] || /usr/bin/python3 -m venv --system-site-packages "$python"
 "$python/bin/pip" install -q --disable-pip-version-check -r adapters/python/requirements.txt
+# And two of another version, each beside the rest.
+for library in redis==5.0.8/redis_asyncio_deadline.py kazoo==2.11.0/kazoo_rw.py; do
+    PATH=$python/bin:$PATH sh adapters/python/with.sh "${library%/*}" "${library#*/}" </dev/null
+done
 
 # Compiled meanwhile, if it is not yet; whoever needs it waits for it.
 sh adapters/go/run.sh etcd_mutex </dev/null &
