@@ -5,7 +5,8 @@
 //! else had been granted the lock meanwhile, and nobody else's release was under way that removes
 //! whatever stands there, nor had removed it by the ledger (that is a `foreign release`, and
 //! another checker's). Anomalies are `failed release` (it was answered `fail`) and `release freed
-//! nothing` (the store said that it removed nothing).
+//! nothing` (the store said that it removed nothing). Under a fault, too, a release that was
+//! answered `fail` is a `denied release` if it removed, by the ledger, what its client had taken.
 //!
 //! **Limits.** A failed release of a lock that the client no longer had is right, and so is one
 //! under a fault; both stand in the summary. Inconclusive when no release was without such a
@@ -43,6 +44,7 @@ impl Checker for ReleaseErrors {
     fn check(&self, case: &Case<'_>) -> Verdict {
         let loose = LazyCell::new(|| BlindReleases::of(case));
         let (mut sound, mut failed, mut idle, mut excused) = (0, Vec::new(), Vec::new(), 0);
+        let mut denied = Vec::new();
         for (claim, overtaken) in with_overtaken(case) {
             let (Some(ok), Some((at, kind))) = (claim.granted(), claim.freed) else { continue };
             let nothing = claim.removed == Some(Removed::Nothing);
@@ -53,6 +55,12 @@ impl Checker for ReleaseErrors {
                     && case.calm().spans(claim.invoke, at)
                     && !loose.meets(claim.key, begun(case, ok), time(case, at))
             };
+            if kind == Kind::Fail
+                && let Some(cause) = causes::of_denied_release(case, claim, at)
+            {
+                denied.push(Occurrence::new(cause, [ok, at]));
+                continue;
+            }
             match kind {
                 Kind::Info | Kind::Invoke => {}
                 Kind::Ok if !nothing => sound += 1,
@@ -69,9 +77,11 @@ impl Checker for ReleaseErrors {
             }
         }
         let reason = "its hold had not run out, no fault was near and nobody else had the lock";
-        let wrong = (failed.len() + idle.len()) as u64;
+        let wrong = (failed.len() + idle.len() + denied.len()) as u64;
         let mut anomalies = by_cause("failed release", reason, failed);
         anomalies.extend(by_cause("release freed nothing", reason, idle));
+        let reason = "it had removed what its client had taken";
+        anomalies.extend(by_cause("denied release", reason, denied));
         let excuse = match excused {
             0 => String::new(),
             n => format!("; {n} failed with a reason"),

@@ -35,6 +35,7 @@ use books::{ClaimStep, Written};
 use histories::holds::Claim;
 use loss::{LeftInStore, Lost};
 use span::Trouble;
+use std::ops::Range;
 
 pub(crate) use books::Books;
 pub use case::Case;
@@ -302,11 +303,27 @@ pub(crate) fn of_phantom(case: &Case<'_>, claim: &Claim) -> Causes {
 
 /// The same from the faults alone: a reply was lost if any can have been.
 fn reply_lost(case: &Case<'_>, claim: &Claim) -> Cause {
-    let asking = case.time(claim.invoke)..case.time(claim.asking().end);
+    reply_lost_during(case, claim, &(case.time(claim.invoke)..case.time(claim.asking().end)))
+}
+
+/// The same of what a client asked between two times, in nanoseconds.
+fn reply_lost_during(case: &Case<'_>, claim: &Claim, during: &Range<u64>) -> Cause {
     let troubles = [Trouble::CutOff, Trouble::Paused, Trouble::Servers];
     let hit =
-        troubles.iter().any(|trouble| span::had(case, *trouble, claim.process, asking.clone()));
+        troubles.iter().any(|trouble| span::had(case, *trouble, claim.process, during.clone()));
     if hit { Cause::ReplyLost } else { Cause::Recipe }
+}
+
+/// The cause for which a release that was answered at an event was said to have failed, though by
+/// the ledger it removed all that its client had taken; `None`: it did not.
+pub(crate) fn of_denied_release(case: &Case<'_>, claim: &Claim, at: u64) -> Option<Cause> {
+    let (books, during) = (case.ownership()?, case.time(claim.freeing?)..case.time(at));
+    let own = Change::Deleted(claim.process);
+    let is_own = |next: &books::Changed| next.change == own && during.contains(&next.at_ns);
+    let taken = books.taken(case, claim);
+    let removed = !taken.is_empty()
+        && taken.iter().all(|write| books.after(*write).first().is_some_and(is_own));
+    removed.then(|| reply_lost_during(case, claim, &during))
 }
 
 /// The cause for which a client sleeps on though the lock was freed, up to an event.

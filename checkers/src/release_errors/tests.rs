@@ -21,6 +21,26 @@ fn a_release_removes_nothing() {
     );
 }
 
+/// By the ledger it removed what it had taken, also under a fault.
+#[test]
+fn a_release_is_denied() {
+    ANY.rejects(
+        "
+        store | 0  a
+        p0    | A==r!",
+        "denied release",
+        1,
+    );
+    ANY.rejects(
+        "
+        cut c0-s0 |   [ ]
+        store     | 0  a
+        p0        | A==r!",
+        "denied release",
+        1,
+    );
+}
+
 #[test]
 fn a_release_fails_before_the_lock_has_run_out() {
     ANY.rejects(
