@@ -9,7 +9,7 @@
 use super::is_queued;
 use super::span::loses_data;
 use crate::evidence::Evidence;
-use base::{Action, Cause, Causes, ClockChange, F, Fault, Node, Removed};
+use base::{Action, Cause, Causes, Change, ClockChange, F, Fault, Node, Removed};
 use histories::holds::{Claim, Ending};
 
 /// Causes that a cut of a client's links can bring about for its own claims.
@@ -131,9 +131,19 @@ fn recorded<'a>(
         evidence.claims.claims.iter().filter(ours)
     };
     let before = |at: u64| evidence.time(at) <= at_ns;
+    // A library does not say when its grant runs out. The ledger does, though not always whose it was.
+    let expired = |from_ns: u64| {
+        let mut entries = evidence.run.ledger.iter().flat_map(|ledger| ledger.entries());
+        entries.any(|entry| {
+            entry.change == Change::Expired && (from_ns..=at_ns).contains(&entry.time_ns)
+        })
+    };
     let ran_out = |claim: &&&Claim| {
         let facts = claim.granted().and_then(|ok| evidence.facts(ok));
-        facts.and_then(|facts| facts.expires_ns).is_some_and(|expires_ns| expires_ns <= at_ns)
+        match facts.and_then(|facts| facts.expires_ns) {
+            Some(expires_ns) => expires_ns <= at_ns,
+            None => expired(evidence.time(claim.invoke)),
+        }
     };
     let released =
         |claim: &Claim| claim.end.is_some_and(|end| end.how == Ending::Released && before(end.at));

@@ -983,8 +983,8 @@ fn what_a_holder_takes_for_another_lock_is_no_copy_of_the_first() {
 
 /// The causes that a picture without a ledger leaves open.
 fn open_causes(run: &Run, anomaly: &str) -> Vec<Cause> {
-    assert!(run.ledger.is_none(), "it has a ledger");
     let case = Case::of(run);
+    assert!(case.ownership().is_none(), "its ledger tells whose a thing is");
     let verdicts = CHECKERS.iter().map(|checker| checker.check(&case));
     let anomalies = verdicts.flat_map(|verdict| verdict.anomalies);
     let named = anomalies.filter(|seen| seen.name == anomaly);
@@ -1039,6 +1039,21 @@ fn without_a_ledger_the_claims_say_which_causes_need_no_fault() {
     shared.info.run.clients = 1;
     shared.info.workers = 2;
     assert_eq!(of(&shared), [Cause::SharedIdentity, Cause::Recipe]);
+}
+
+/// The ledger knows clients and not their workers, but it knows that a lock ran out.
+#[test]
+fn a_lock_of_several_workers_may_have_run_out_by_the_ledger() {
+    let mut run = picture(
+        "
+        p0       | a-A==========O
+        p1       |    a--A==O
+        store    |  0   x1",
+    );
+    run.info.run.clients = 1;
+    run.info.workers = 2;
+    let causes = [Cause::LongHold, Cause::LateGrant, Cause::SharedIdentity, Cause::Recipe];
+    assert_eq!(open_causes(&run, "double hold"), causes);
 }
 
 #[test]
