@@ -19,7 +19,8 @@ public final class CuratorMutex implements Picklock.Lock<InterProcessMutex> {
 
     /**
      * Connects, and tells of every moment from which another client may hold the lock: with
-     * STOP_AT=LOST only of the end of the session, which Curator may learn later than the next holder.
+     * STOP_AT=LOST only of the end of the session, which Curator may learn later than the next
+     * holder.
      */
     static CuratorFramework connect(Picklock run) throws Exception {
         int ttl = (int) run.ttl().toMillis();

@@ -14,13 +14,14 @@
 //         release: (key) => redis.del(key),
 //     }));
 //
-// One object serves a client process, all its workers at once. Times are in milliseconds. `acquire` resolves to the
-// grant, which may be anything but null or undefined: those are "not granted". A grant with a property `fencingToken`,
-// a whole number, is fenced. A lock that readers share takes a third argument, `shared`; one whose writers become
-// readers has `convert(grant, shared)`, which resolves to the new grant; one that can be given more time has
-// `extend(grant)`, which resolves to the grant, or to null if it is over; `held(grant)` says whether the lock still
-// claims it. An error of one of the classes that are given to `serve` says that nothing has happened; after any other
-// nobody knows.
+// One object serves a client process, all its workers at once. Times are in milliseconds. `acquire`
+// resolves to the grant, which may be anything but null or undefined: those are "not granted". A
+// grant with a property `fencingToken`, a whole number, is fenced. A lock that readers share takes
+// a third argument, `shared`; one whose writers become readers has `convert(grant, shared)`, which
+// resolves to the new grant; one that can be given more time has `extend(grant)`, which resolves to
+// the grant, or to null if it is over; `held(grant)` says whether the lock still claims it. An
+// error of one of the classes that are given to `serve` says that nothing has happened; after any
+// other nobody knows.
 import { createInterface } from "node:readline";
 
 const write = process.stdout.write.bind(process.stdout);

@@ -24,12 +24,13 @@
  *         };
  *     });
  *
- * It serves one worker, since PHP has no threads. Times are in seconds. `acquire` returns the grant, which may be
- * anything but null and false: those are "not granted". A grant with a property `fencingToken`, a whole number, is
- * fenced. A lock that readers share takes a third argument, `shared`; one whose writers become readers has
- * `convert($grant, $shared)`, which returns the new grant; one that can be given more time has `extend($grant)`, which
- * returns the grant, or null if it is over; `held($grant)` says whether the lock still claims it. An exception of one of
- * the classes that are given to `serve` says that nothing has happened; after any other nobody knows.
+ * It serves one worker, since PHP has no threads. Times are in seconds. `acquire` returns the
+ * grant, which may be anything but null and false: those are "not granted". A grant with a property
+ * `fencingToken`, a whole number, is fenced. A lock that readers share takes a third argument,
+ * `shared`; one whose writers become readers has `convert($grant, $shared)`, which returns the new
+ * grant; one that can be given more time has `extend($grant)`, which returns the grant, or null if
+ * it is over; `held($grant)` says whether the lock still claims it. An exception of one of the
+ * classes that are given to `serve` says that nothing has happened; after any other nobody knows.
  */
 
 // Warnings, and whatever a library prints, go to the log: from here on, so require this file first.

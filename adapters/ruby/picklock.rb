@@ -19,12 +19,13 @@
 #
 #     Picklock.serve(MyLock)
 #
-# One object serves a client process; its workers call it from a thread each. Times are in seconds. `acquire` returns
-# the grant, which may be anything but nil or false: those are "not granted". A grant with a method `fencing_token`
-# is fenced. A lock that readers share takes a third argument, `shared`; one whose writers become readers has
-# `convert(grant, shared)`, which returns the new grant; one that can be given more time has `extend(grant)`, which
-# returns the grant, or nil if it is over; `held(grant)` says whether the lock still claims it. An exception of one of
-# the classes that are given to `serve` says that nothing has happened; after any other nobody knows.
+# One object serves a client process; its workers call it from a thread each. Times are in seconds.
+# `acquire` returns the grant, which may be anything but nil or false: those are "not granted". A
+# grant with a method `fencing_token` is fenced. A lock that readers share takes a third argument,
+# `shared`; one whose writers become readers has `convert(grant, shared)`, which returns the new
+# grant; one that can be given more time has `extend(grant)`, which returns the grant, or nil if it
+# is over; `held(grant)` says whether the lock still claims it. An exception of one of the classes
+# that are given to `serve` says that nothing has happened; after any other nobody knows.
 require "json"
 
 module Picklock

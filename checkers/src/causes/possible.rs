@@ -131,7 +131,8 @@ fn recorded<'a>(
         evidence.claims.claims.iter().filter(ours)
     };
     let before = |at: u64| evidence.time(at) <= at_ns;
-    // A library does not say when its grant runs out. The ledger does, though not always whose it was.
+    // A library does not say when its grant runs out. The ledger does, though not always whose it
+    // was.
     let expired = |from_ns: u64| {
         let mut entries = evidence.run.ledger.iter().flat_map(|ledger| ledger.entries());
         entries.any(|entry| {
