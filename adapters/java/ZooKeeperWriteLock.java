@@ -60,6 +60,12 @@ public final class ZooKeeperWriteLock implements Picklock.Lock<WriteLock> {
         return null;
     }
 
+    /** It does not ask: it says so of a session that has ended, too. */
+    @Override
+    public boolean held(WriteLock lock) {
+        return lock.isOwner();
+    }
+
     @Override
     public void release(WriteLock lock) {
         lock.unlock();
