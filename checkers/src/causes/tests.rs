@@ -1047,8 +1047,8 @@ fn a_lock_of_several_workers_may_have_run_out_by_the_ledger() {
     let mut run = picture(
         "
         p0       | a-A==========O
-        p1       |    a--A==O
-        store    |  0   x1",
+        p1       |       aA==O
+        store    |  0   x 1",
     );
     run.info.run.clients = 1;
     run.info.workers = 2;
