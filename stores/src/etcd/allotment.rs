@@ -87,6 +87,7 @@ impl Link<Etcd> for Confined {
             | Request::Delete { key, .. }
             | Request::Get { key }
             | Request::Watch { key, .. } => *key = within(&self.name, key),
+            Request::GetLast { prefix, .. } => *prefix = within(&self.name, prefix),
             Request::LeaseGrant { .. }
             | Request::LeaseRevoke { .. }
             | Request::LeaseKeepAlive { .. }

@@ -161,6 +161,9 @@ fn request_words(request: &Request) -> String {
         Request::Create { key, .. } => format!("create {key}, with the lease, if it is not there"),
         Request::Delete { key, created } => format!("delete {key} if created at {created}"),
         Request::Get { key } => format!("get {key}"),
+        Request::GetLast { prefix, before } => {
+            format!("get the last key of {prefix} that was created before {before}")
+        }
         Request::Watch { key, from, .. } => format!("watch {key} from {from} on"),
         Request::Unwatch { .. } => "watch no longer".into(),
     }

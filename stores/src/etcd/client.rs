@@ -123,6 +123,19 @@ impl Client {
         })
     }
 
+    /// Reads the key that was created last before a revision, of those whose names begin alike,
+    /// and the revision at which it is so.
+    pub fn get_last(
+        &self,
+        prefix: &str,
+        before: Revision,
+    ) -> impl Future<Output = CallResult<(Option<KeyValue>, Revision)>> {
+        self.call(Request::GetLast { prefix: prefix.into(), before }, |reply| match reply {
+            Reply::Found { found, revision } => Some((found, revision)),
+            _ => None,
+        })
+    }
+
     /// Watches for the deletion of a key, at or after a revision.
     pub async fn watch(&self, key: &str, from: Revision) -> CallResult<DeletionWatch> {
         let id = self.linked.watches.get() + 1;

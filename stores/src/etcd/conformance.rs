@@ -85,8 +85,13 @@ impl RequestDraw {
             3 => Request::LeaseKeepAlive { lease },
             4 | 5 => Request::Create { key, value: format!("v{}", self.rng.below(100)), lease },
             6 => self.delete(key),
-            _ => match self.rng.below(2) {
+            _ => match self.rng.below(3) {
                 0 => Request::Get { key },
+                1 => {
+                    let before = self.revision() + 1 - self.rng.below(5) as Revision;
+                    // Before the first of all changes there is no revision to ask for.
+                    Request::GetLast { prefix: String::new(), before: before.max(2) }
+                }
                 _ => self.watch(key),
             },
         }
@@ -125,6 +130,7 @@ pub fn cases() -> Vec<(&'static str, Vec<MemberRequest>)> {
     let delete = |created| Request::Delete { key: "0".into(), created };
     let watch = |key: &str, from, watch| Request::Watch { key: key.into(), from, watch };
     let get = Request::Get { key: "0".into() };
+    let get_last = |prefix: &str, before| Request::GetLast { prefix: prefix.into(), before };
     let named = [
         (
             "a lease is made once and ends once",
@@ -149,6 +155,19 @@ pub fn cases() -> Vec<(&'static str, Vec<MemberRequest>)> {
         (
             "only the revision of its creation deletes a key",
             vec![grant(), create("0"), delete(3), delete(2), delete(2), create("0"), delete(2)],
+        ),
+        (
+            "the last key of a name is the one that was created last before a revision",
+            vec![
+                grant(),
+                create("a/1"),
+                create("a/0"),
+                create("0"),
+                get_last("a/", 5),
+                get_last("a/", 3),
+                get_last("a/", 2),
+                get_last("b/", 5),
+            ],
         ),
         (
             "a watch fires on what was deleted since, and on nothing before",

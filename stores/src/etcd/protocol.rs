@@ -88,6 +88,14 @@ pub enum Request {
         /// The key.
         key: String,
     },
+    /// Reads the key that was created last before a revision, of those whose names begin alike:
+    /// `Found`.
+    GetLast {
+        /// The beginning of the names.
+        prefix: String,
+        /// The revision, at which none of them counts any more.
+        before: Revision,
+    },
     /// Watches for the deletion of a key, from a revision on. Replies `Watching`, and signals once.
     Watch {
         /// The key.
@@ -111,6 +119,7 @@ named_commands!(Request {
     Create => "create",
     Delete => "delete",
     Get => "get",
+    GetLast => "get last",
     Watch => "watch",
     Unwatch => "unwatch",
 });

@@ -125,6 +125,7 @@ impl BesideModel {
     fn later(&self, mut request: Request) -> Request {
         match &mut request {
             Request::Delete { created, .. } => *created += self.base,
+            Request::GetLast { before, .. } => *before += self.base,
             Request::Watch { from, .. } => *from += self.base,
             Request::LeaseGrant { lease, .. }
             | Request::LeaseRevoke { lease }

@@ -66,7 +66,8 @@ impl KeyStore {
                 }
                 Ok(Reply::Deleted(fits))
             }
-            Request::Get { key } => Ok(self.found(key)),
+            Request::Get { key } => Ok(self.found(self.keys.get(key))),
+            Request::GetLast { prefix, before } => Ok(self.found(self.last(prefix, *before))),
             Request::Watch { .. } => Ok(Reply::Watching),
             Request::Unwatch { .. } => Ok(Reply::Unwatched),
         }
@@ -126,7 +127,7 @@ impl KeyStore {
         changes: &mut Vec<KeyChange>,
     ) -> Result<Reply, Refusal> {
         if self.keys.contains_key(key) {
-            return Ok(self.found(key));
+            return Ok(self.found(self.keys.get(key)));
         }
         let stored = self.leases.get_mut(&lease).ok_or(Refusal::LeaseNotFound)?;
         stored.keys.insert(key.to_owned());
@@ -147,7 +148,14 @@ impl KeyStore {
         changes.push(KeyChange::Deleted(key.to_owned(), gone.lease));
     }
 
-    fn found(&self, key: &str) -> Reply {
-        Reply::Found { found: self.keys.get(key).cloned(), revision: self.revision }
+    /// The key that was created last before a revision, of those whose names begin alike.
+    fn last(&self, prefix: &str, before: Revision) -> Option<&KeyValue> {
+        let alike = self.keys.iter().filter(|(key, _)| key.starts_with(prefix));
+        let older = alike.map(|(_, stored)| stored).filter(|stored| stored.created < before);
+        older.max_by_key(|stored| stored.created)
+    }
+
+    fn found(&self, found: Option<&KeyValue>) -> Reply {
+        Reply::Found { found: found.cloned(), revision: self.revision }
     }
 }

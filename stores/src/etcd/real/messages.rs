@@ -39,6 +39,14 @@ pub fn written(request: &Request) -> (&'static str, String) {
             ("/v3/kv/txn", transaction(key, *created, &delete, &json!([])))
         }
         Request::Get { key } => ("/v3/kv/range", json!({ "key": bytes(key) })),
+        Request::GetLast { prefix, before } => {
+            let range = json!({
+                "key": bytes(prefix), "range_end": behind(prefix), "limit": "1",
+                "sort_target": "CREATE", "sort_order": "DESCEND",
+                "max_create_revision": text(*before - 1),
+            });
+            ("/v3/kv/range", range)
+        }
         Request::Watch { key, from, .. } => {
             let create = json!({
                 "key": bytes(key), "start_revision": text(*from), "filters": ["NOPUT"],
@@ -61,6 +69,15 @@ fn transaction(key: &str, created: i64, then: &Value, otherwise: &Value) -> Valu
 
 fn bytes(text: &str) -> String {
     BASE64.encode(text)
+}
+
+/// The end of the range of all names that begin so.
+fn behind(prefix: &str) -> String {
+    let mut end = prefix.as_bytes().to_vec();
+    if let Some(last) = end.last_mut() {
+        *last += 1;
+    }
+    BASE64.encode(end)
 }
 
 fn text(number: i64) -> String {
@@ -88,7 +105,9 @@ pub fn read(request: &Request, status: u16, body: &str) -> Answer<Etcd> {
             Ok(Reply::Found { found, revision })
         }
         Request::Delete { .. } => Ok(Reply::Deleted(succeeded)),
-        Request::Get { .. } => Ok(Reply::Found { found: found(&answer), revision }),
+        Request::Get { .. } | Request::GetLast { .. } => {
+            Ok(Reply::Found { found: found(&answer), revision })
+        }
         Request::Watch { .. } | Request::Unwatch { .. } => Err(strange(body)),
     }
 }
@@ -174,6 +193,17 @@ mod tests {
             read(&create, 200, found),
             Ok(Reply::Found { found: Some(stored), revision: 3 })
         );
+    }
+
+    #[test]
+    fn the_names_that_begin_alike_are_a_range() {
+        let (path, body) = written(&Request::GetLast { prefix: "k/".into(), before: 5 });
+        assert_eq!(path, "/v3/kv/range");
+        assert!(
+            body.contains(r#""key":"ay8=","#) && body.contains(r#""range_end":"azA=","#),
+            "{body}"
+        );
+        assert!(body.contains(r#""max_create_revision":"4""#), "{body}");
     }
 
     #[test]
