@@ -12,7 +12,7 @@ use super::number::{float, integer};
 use super::replica::Replication;
 use super::value::TypedValue;
 use super::{Server, cluster};
-use crate::model::{Clocks, Out, Peer};
+use crate::model::{By, Clocks, Noted, Out, Peer, What};
 use crate::redis::Packet;
 use crate::redis::reply::{bulk, error, not_an_integer};
 use redis::{Cmd, Value};
@@ -195,6 +195,8 @@ impl Server {
         if let Peer::Connection(connection) = from {
             self.connection = connection;
             if self.is_blocked(connection) {
+                // By the time that it is executed, nobody tells whose it was.
+                self.note_session(connection);
                 self.deferred.push(DeferredRequest { connection, id, command });
                 return;
             }
@@ -244,7 +246,25 @@ impl Server {
             && let Some(place) = self.deferred.iter().position(|it| it.connection == connection)
         {
             let DeferredRequest { id, command, .. } = self.deferred.remove(place);
+            let before = self.keys.journal.len();
             self.request(at, Peer::Connection(connection), (id, command), out);
+            self.note_as_of(connection, before);
+        }
+    }
+
+    /// Notes whose connection it is from whom a request has just come.
+    fn note_session(&mut self, connection: u64) {
+        let what = What::SessionBegan(connection as i64);
+        self.keys.journal.push(Noted { object: Bytes::new(), what, zxid: None });
+    }
+
+    /// Notes that what was noted since then was asked for over this connection, and not by whoever
+    /// has had the server go on.
+    fn note_as_of(&mut self, connection: u64, since: usize) {
+        for Noted { what, .. } in &mut self.keys.journal[since..] {
+            if let What::Written(by @ By::Caller) | What::Deleted(by @ By::Caller) = what {
+                *by = By::Session(connection as i64);
+            }
         }
     }
 

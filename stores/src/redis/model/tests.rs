@@ -2,6 +2,7 @@
 //! task.
 
 use super::*;
+use crate::model::By;
 use redis::cmd;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -159,6 +160,19 @@ fn a_connection_that_waits_is_not_listened_to() {
     let served = ask(&mut server, 1, "RPUSH l b");
     let pong = Some(Value::SimpleString("PONG".into()));
     assert_eq!(served, [(1, length), (2, popped("l", "b")), (2, pong)]);
+}
+
+#[test]
+fn what_a_connection_asked_for_while_it_waited_is_noted_as_its_own() {
+    let mut server = server();
+    ask(&mut server, 2, "BLPOP l 0");
+    ask(&mut server, 2, "SET k v");
+    ask(&mut server, 1, "RPUSH l a");
+    let mut noted = Vec::new();
+    server.take_journal(&mut noted);
+    let all: Vec<What> = noted.into_iter().map(|it| it.what).collect();
+    let (pushed, popped) = (What::Written(By::Caller), What::Deleted(By::Caller));
+    assert_eq!(all, [What::SessionBegan(2), pushed, popped, What::Written(By::Session(2))]);
 }
 
 #[test]
