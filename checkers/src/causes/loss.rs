@@ -79,7 +79,8 @@ fn bearable(evidence: &Evidence<'_>, books: &Books, taken: &[Written]) -> usize 
 }
 
 /// The change that took a thing from the client that made it: the first that removed it, or with
-/// which another was granted the lock. (Whoever tries in vain may overwrite a thing as well.)
+/// which another was granted the lock. (Whoever tries in vain may overwrite a thing as well, and
+/// the owner itself writes it anew where a re-entrant lock counts its holds in the store.)
 fn of_thing(
     evidence: &Evidence<'_>,
     books: &Books,
@@ -87,14 +88,18 @@ fn of_thing(
     write: Written,
     until_ns: u64,
 ) -> Option<Lost> {
-    let own = |changed: &&Changed| {
-        [Change::Written(claim.process), Change::Deleted(claim.process)].contains(&changed.change)
+    let counts = evidence.run.info.lock.promises.reentrant;
+    let is_own_end = |changed: &&Changed| match changed.change {
+        Change::Written(by) => by == claim.process && !counts,
+        Change::Deleted(by) => by == claim.process,
+        _ => false,
     };
     let write = written_anew(evidence, books, claim, write, until_ns);
     let life = books.after(write).iter();
-    let mut life = life.take_while(|changed| changed.at_ns <= until_ns && !own(changed));
+    let mut life = life.take_while(|changed| changed.at_ns <= until_ns && !is_own_end(changed));
     let mut spoilt = None;
     let changed = life.find(|changed| match changed.change {
+        Change::Written(by) if by == claim.process => false,
         Change::Written(by) => {
             let clock = || {
                 let tried = tried(evidence, books, by, changed.at_ns);
@@ -344,12 +349,15 @@ pub(super) fn why_not_renewed(
     at_ns: u64,
     until_ns: u64,
 ) -> Option<Cause> {
-    let during = at_ns.saturating_sub(evidence.run.info.run.ttl_ns)..at_ns;
+    let since_ns = at_ns.saturating_sub(evidence.run.info.run.ttl_ns);
     let asleep = slept_through(evidence, claim.process, at_ns, until_ns);
-    if !asleep && had(evidence, Trouble::ServerClock, claim.process, during) {
+    if !asleep && had(evidence, Trouble::ServerClock, claim.process, since_ns..at_ns) {
         return Some(Cause::ServerClock);
     }
-    let promotes = evidence.run.info.failover_ns > 0;
+    // Nobody is promoted unless servers fail.
+    let failover_ns = evidence.run.info.failover_ns;
+    let failing = || since_ns.saturating_sub(failover_ns)..at_ns;
+    let promotes = failover_ns > 0 && had(evidence, Trouble::Servers, claim.process, failing());
     match why_session_ended(evidence, claim, at_ns, until_ns) {
         Some(Cause::ServersApart | Cause::HolderCutOff) if promotes => Some(Cause::ServerForgets),
         cause => cause,

@@ -197,6 +197,19 @@ fn a_place_that_was_given_up_for_another_one_is_no_loss() {
 }
 
 #[test]
+fn a_hold_that_the_store_counts_is_lost_with_the_thing_that_its_owner_wrote_again() {
+    let mut run = picture(
+        "
+        p0       | A==A================R
+        p1       |            a--A==R
+        pause c0 |     [            ]
+        store    | 0  0       x  1",
+    );
+    run.info.lock.promises.reentrant = true;
+    assert_eq!(causes_in(&run, "double hold"), [Some(Cause::HolderPaused)]);
+}
+
+#[test]
 fn a_fast_server_ends_a_session_that_its_client_would_have_let_go_in_time() {
     let text = "
         store     | 0          z
