@@ -96,20 +96,21 @@ fn judged(run: &Run, nemesis: &str) -> Vec<(String, bool)> {
         let cause = anomaly.cause.names();
         format!("{} by {cause}", anomaly.name)
     };
-    // Of the workers of a client nobody can always tell which of them did something.
-    let is_open = |causes: &Causes| run.info.workers > 1 && causes.only().is_none();
-    let can = |causes: &Causes| is_open(causes) || can_cause(nemesis, causes.only());
-    let right = |breach: &Breach| breach.known.is_some() && can(&breach.anomaly.cause);
+    let is_exact = run.info.lock.promises.permits == 1 && run.info.workers == 1;
+    let can = |causes: Causes| match is_exact {
+        true => causes.only().is_some_and(|cause| can_cause(nemesis, cause)),
+        // The holders of a semaphore cannot be told apart, and workers not always.
+        false => causes.iter().any(|cause| can_cause(nemesis, cause)),
+    };
+    let right = |breach: &Breach| breach.known.is_some() && can(breach.anomaly.cause);
     let seen = breaches(&run.info, &verdicts).into_iter();
     seen.map(|breach| (named(breach.anomaly), right(&breach))).collect()
 }
 
 /// Returns true if one of these nemeses can bring a cause about, or if it needs no fault.
-fn can_cause(nemeses: &str, cause: Option<Cause>) -> bool {
+fn can_cause(nemeses: &str, cause: Cause) -> bool {
     let of = |name: &str| nemesis::find(name).expect("a nemesis of the list");
-    cause.is_some_and(|cause| {
-        !cause.needs_fault() || nemeses.split(',').any(|name| of(name).can_cause(cause))
-    })
+    !cause.needs_fault() || nemeses.split(',').any(|name| of(name).can_cause(cause))
 }
 
 fn nemeses() -> impl Iterator<Item = &'static str> {

@@ -61,6 +61,7 @@ const ONE_KEY: &[&str] = &[
     "HINCRBY",
     "HGETALL",
     "HLEN",
+    "ZREM",
 ];
 /// Commands whose words are all keys.
 const ALL_KEYS: &[&str] = &["DEL", "UNLINK", "EXISTS", "TOUCH", "MGET", "WATCH"];

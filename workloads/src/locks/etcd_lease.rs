@@ -12,278 +12,41 @@
 //! late, unless the lease does, too, and both run out. So an acquire whose lease may still be made
 //! ends in doubt.
 
-use base::{
-    AcquireError, CallError, Cause, Grant, LocalFuture, Lock, Mode, Mono, Pace, Promises, Recipe,
-    ReleaseError, Removed, Wakes,
-};
-use futures_util::future::{Either, select};
-use std::cell::{Cell, RefCell};
-use std::future::{pending, poll_fn};
-use std::pin::pin;
-use std::rc::Rc;
-use std::time::Duration;
-use stores::etcd::{Client, Etcd, LeaseId, Refusal, Reply, Revision, whole_seconds};
+use base::{Grant, Lock, Promises, Wakes};
+use stores::etcd::{Client, Etcd, LeaseId};
 
-use super::known::{breaks, why};
-use super::redis_node::SECOND;
+use super::etcd::{CreatedKey, LEASE, LeaseLock, LeaseNode, LeaseRule, ON_LEASE, granted};
 use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
     name: "etcd-lease",
     summary: "a key created with a lease, its revision as a fencing token, everybody watches it",
-    promises: Promises {
-        fenced: true,
-        available: true,
-        recovers: Some(2),
-        wakes: Some(Wakes::All),
-        pace: Pace { grain_ns: SECOND, round_trips: 4, ..Pace::EXACT },
-        ..Promises::MUTEX
-    },
-    breaks: &[&[
-        breaks(&[Cause::HolderPaused], &["double hold"], PAUSED),
-        breaks(&[Cause::ClientClock, Cause::ServerClock], &["double hold"], why::SESSION_FROZEN),
-    ]],
+    promises: Promises { wakes: Some(Wakes::All), ..ON_LEASE },
+    breaks: &[LEASE],
     longest_hold: BEYOND_SESSION,
     open: &On::<Etcd>::one(open),
 };
 
-const PAUSED: &str = "H44: a holder that is paused sends no keep-alives, and does not know that its lease \
-     ran out; only a fencing token that the resource checks can stop its write";
-
-/// The keep-alives in a ttl.
-const KEEP_ALIVES: u32 = 3;
-
-/// The longest pause after a call that came to nothing.
-const BACK_OFF: Duration = Duration::from_millis(50);
-
 fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
-    let key = format!("lock/{}", settings.key);
-    let node = LeaseNode { client, key, lease: 0, in_doubt: Rc::default() };
-    let ttl = whole_seconds(settings.ttl);
-    Box::new(LeaseLock { node, ttl, revision: 0, keeper: RefCell::new(Box::pin(pending())) })
+    LeaseLock::<OneKey>::open(client, settings)
 }
 
-/// The key of a lock, and the lease of an acquire.
-#[derive(Clone)]
-struct LeaseNode {
-    client: Client,
-    key: String,
-    lease: LeaseId,
-    /// True once a call that makes the lease has not been answered: it may be made late, when it
-    /// was revoked already, and then the key with it.
-    in_doubt: Rc<Cell<bool>>,
-}
+/// The rule of a lock that is one key.
+struct OneKey;
 
-struct LeaseLock {
-    node: LeaseNode,
-    /// The time for which a lease lives, in seconds.
-    ttl: i64,
-    /// The revision at which the key was created that is the grant.
-    revision: Revision,
-    /// Keeps the lease of the grant alive, and ends when it may be over. It is kept here and not
-    /// made for each call of `lost`, because a keep-alive goes on while its client does something
-    /// else.
-    keeper: RefCell<Keeper>,
-}
-
-/// The future that keeps a lease alive. It returns the reason why it cannot.
-type Keeper = LocalFuture<'static, String>;
-
-impl LeaseNode {
-    fn now(&self) -> Mono {
-        self.client.world().monotonic()
+impl LeaseRule for OneKey {
+    fn key(name: &str, _lease: LeaseId) -> String {
+        name.to_owned()
     }
 
-    /// Waits a little, so that nobody asks in vain all the time.
-    async fn back_off(&self) {
-        let world = self.client.world();
-        let pause =
-            BACK_OFF / 5 + Duration::from_nanos(world.random() % (BACK_OFF.as_nanos() as u64));
-        world.sleep(pause).await;
-    }
-
-    /// Makes the lease. Returns when it began, at the earliest, and the time for which it lives.
-    async fn make_lease(&self, ttl: i64) -> (Mono, Duration) {
-        let life = |seconds: i64| Duration::from_secs(seconds.unsigned_abs());
+    async fn take(node: &LeaseNode) -> Result<Grant, String> {
         loop {
-            let asked = self.now();
-            let in_doubt = self.in_doubt.replace(true);
-            let made = self.client.grant(self.lease, ttl).await;
-            self.in_doubt.set(in_doubt || matches!(made, Err(CallError::Unknown(_))));
-            match made {
-                Ok(seconds) => return (asked, life(seconds)),
-                // By an earlier try of which nothing was heard; nobody knows since when.
-                Err(CallError::Refused(Refusal::LeaseExists)) => {
-                    if let Some(kept) = self.keep_once().await {
-                        return (kept, life(ttl));
-                    }
-                }
-                Err(_) => self.back_off().await,
+            // The first creation that may have been this client's.
+            let asked = node.now();
+            match node.create().await? {
+                CreatedKey::Own(revision) => return Ok(granted(revision, asked)),
+                CreatedKey::Others { seen } => node.wait_for_deletion(&node.key, seen + 1).await,
             }
         }
-    }
-
-    /// Creates the key as soon as it is not there. Returns the reason if the lease is over before.
-    async fn create(&self) -> Result<Grant, String> {
-        // The first creation that may have been this client's.
-        let mut asked = None;
-        loop {
-            let first = *asked.get_or_insert(self.now());
-            let granted = |revision: Revision| Grant {
-                token: Some(revision.unsigned_abs()),
-                asked: Some(first),
-                ..Grant::default()
-            };
-            match self.client.create(&self.key, "", self.lease).await {
-                Ok(Reply::Created { revision }) => return Ok(granted(revision)),
-                Ok(Reply::Found { found: Some(found), revision }) => {
-                    if found.lease == self.lease {
-                        return Ok(granted(found.created));
-                    }
-                    asked = None;
-                    self.wait_for_deletion(revision + 1).await;
-                }
-                Err(CallError::Refused(Refusal::LeaseNotFound)) => {
-                    return Err("its lease is over".into());
-                }
-                Ok(_) | Err(_) => self.back_off().await,
-            }
-        }
-    }
-
-    /// Waits until the key is deleted, at or after a revision, or until that cannot be known any
-    /// more.
-    async fn wait_for_deletion(&self, from: Revision) {
-        match self.client.watch(&self.key, from).await {
-            Ok(watch) => {
-                if watch.over().await {
-                    self.client.wakeups().notify();
-                }
-            }
-            Err(_) => self.back_off().await,
-        }
-    }
-
-    /// Ends the lease, and with it all that the acquire has left.
-    async fn revoke(&self) -> Result<(), CallError<Refusal>> {
-        match self.client.revoke(self.lease).await {
-            Ok(()) | Err(CallError::Refused(Refusal::LeaseNotFound)) => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Keeps a lease alive that began at a time and lives for so long, until it may be over.
-    async fn keep(self, mut begun: Mono, life: Duration) -> String {
-        loop {
-            let left = |since: Mono| (since + life).since(self.now());
-            let pause = left(begun).saturating_sub(life - life / KEEP_ALIVES);
-            self.client.world().sleep(pause).await;
-            let end = pin!(self.client.world().sleep(left(begun)));
-            match select(end, pin!(self.keep_once())).await {
-                Either::Left(_) => return "its lease was not kept alive within its ttl".into(),
-                Either::Right((None, _)) => return "its lease is over".into(),
-                Either::Right((Some(kept), _)) => begun = kept,
-            }
-        }
-    }
-
-    /// Keeps the lease alive once, however often its call fails. Returns the time at which it was
-    /// asked to; `None` if it is over.
-    async fn keep_once(&self) -> Option<Mono> {
-        loop {
-            let asked = self.now();
-            match self.client.keep_alive(self.lease).await {
-                Ok(0) => return None,
-                Ok(_) => return Some(asked),
-                Err(_) => self.back_off().await,
-            }
-        }
-    }
-}
-
-impl LeaseLock {
-    /// Waits for the lock, and keeps the lease alive meanwhile.
-    async fn take(&self) -> Result<(Grant, Keeper), String> {
-        let (begun, life) = self.node.make_lease(self.ttl).await;
-        let keeper: Keeper = Box::pin(self.node.clone().keep(begun, life));
-        match select(pin!(self.node.create()), keeper).await {
-            Either::Left((grant, keeper)) => Ok((grant?, keeper)),
-            Either::Right((why, _)) => Err(why),
-        }
-    }
-
-    /// Deletes the key, if it is still the one of the grant, however often its call fails.
-    async fn free(&self) -> Result<Removed, ReleaseError> {
-        let mut in_doubt = false;
-        loop {
-            match self.node.client.delete(&self.node.key, self.revision).await {
-                Ok(true) => return Ok(Removed::Own),
-                Ok(false) if in_doubt => return self.find_out().await,
-                Ok(false) => return Err(ReleaseError::NotHeld("its lease was over".into())),
-                Err(CallError::Unknown(_)) => in_doubt = true,
-                Err(CallError::Refused(_)) => {}
-            }
-            self.node.back_off().await;
-        }
-    }
-
-    /// Finds out what an unanswered deletion did: nobody else deletes the key while its lease
-    /// lives.
-    async fn find_out(&self) -> Result<Removed, ReleaseError> {
-        match self.node.keep_once().await {
-            Some(_) => Ok(Removed::Own),
-            None => Err(ReleaseError::Unknown("its lease is over, too".into())),
-        }
-    }
-}
-
-impl Recipe for LeaseLock {
-    async fn acquire(&mut self, _mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
-        let world = self.node.client.world();
-        // Any positive number.
-        self.node.lease = (world.random() >> 1) as i64 | 1;
-        self.node.in_doubt.set(false);
-        let end = self.node.client.world().sleep(timeout);
-        let taken = match select(pin!(self.take()), end).await {
-            Either::Left((taken, _)) => taken,
-            Either::Right(_) => Err("held by others".into()),
-        };
-        let reason = match taken {
-            Ok((grant, keeper)) => {
-                self.revision = grant.token.unwrap_or_default() as i64;
-                *self.keeper.get_mut() = keeper;
-                return Ok(grant);
-            }
-            Err(reason) => reason,
-        };
-        match self.node.revoke().await {
-            Ok(()) if self.node.in_doubt.get() => {
-                Err(AcquireError::Unknown(format!("{reason}; the lease may be made late")))
-            }
-            Ok(()) => Err(AcquireError::Failed(reason)),
-            Err(error) => Err(AcquireError::Unknown(format!("{reason}; {error}"))),
-        }
-    }
-
-    async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
-        *self.keeper.get_mut() = Box::pin(pending());
-        let life = Duration::from_secs(self.ttl.unsigned_abs());
-        match select(pin!(self.free()), self.node.client.world().sleep(life)).await {
-            Either::Left((freed, _)) => {
-                // Without its key it binds nothing, and runs out if nobody hears this.
-                drop(self.node.revoke().await);
-                freed
-            }
-            Either::Right(_) => Err(ReleaseError::Unknown("no member answers".into())),
-        }
-    }
-
-    async fn held(&self) -> Option<bool> {
-        let found = self.node.client.get(&self.node.key).await.ok()?;
-        Some(found.is_some_and(|found| found.lease == self.node.lease))
-    }
-
-    async fn lost(&self) -> String {
-        poll_fn(|cx| self.keeper.borrow_mut().as_mut().poll(cx)).await
     }
 }

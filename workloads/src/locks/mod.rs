@@ -1,6 +1,8 @@
 //! The catalogue of locks: one file per lock, one line each in [`LOCKS`].
 
+mod etcd;
 mod etcd_lease;
+mod etcd_mutex;
 mod known;
 mod memcached_add;
 mod memcached_add_as_printed;
@@ -13,6 +15,8 @@ mod redis_getset;
 mod redis_getset_php;
 mod redis_lock_class_as_printed;
 mod redis_node;
+mod redis_redisson;
+mod redis_semaphore;
 mod redis_set_nx_px;
 mod redis_set_nx_px_del;
 mod redis_set_nx_px_fenced;
@@ -66,12 +70,15 @@ pub const LOCKS: &[&LockSpec] = &[
     &redis_timestamp_del::SPEC,
     &redis_getset::SPEC,
     &redis_getset_php::SPEC,
+    &redis_redisson::SPEC,
+    &redis_semaphore::SPEC,
     &redlock::SPEC,
     &memcached_add::SPEC,
     &memcached_add_as_printed::SPEC,
     &postgres_advisory::SPEC,
     &postgres_row::SPEC,
     &etcd_lease::SPEC,
+    &etcd_mutex::SPEC,
     &zk_exclusive::SPEC,
     &zk_exclusive_naive::SPEC,
     &zk_exclusive_as_printed::SPEC,
