@@ -48,6 +48,9 @@ fn enumeration(args: &ExploreArgs) -> Result<Enumeration, EnumerationError> {
         let servers = lock.topology().servers();
         return Err(EnumerationError::Servers { lock: lock.name().into(), servers });
     }
+    if lock.info.promises.permits > 1 {
+        return Err(EnumerationError::Permits { lock: lock.name().into() });
+    }
     let more = &args.exhaustive;
     let run = args.load.apply(RunSpec { clients: 2, ..lock.info.run("none", 0) });
     let within = |flag, given: u64, most: u64| match (1..=most).contains(&given) {

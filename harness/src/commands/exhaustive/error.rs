@@ -20,6 +20,15 @@ pub enum EnumerationError {
         /// The servers that it wants.
         servers: u32,
     },
+    /// The lock may have several holders, none of which is a reader.
+    #[error(
+        "{lock} is a semaphore, and an exhaustive search knows locks alone: search it without \
+         --exhaustive"
+    )]
+    Permits {
+        /// The name of the lock.
+        lock: String,
+    },
     /// A number is too small or too large.
     #[error("{flag} {given} is out of range for an exhaustive search: give 1 to {most}")]
     OutOfRange {
