@@ -23,11 +23,13 @@ const PROPOSALS: u32 = 8;
 /// delays of its links.
 pub fn vary(lock: &LockInfo, asked: &RunSpec) -> (RunSpec, LinkDelays) {
     let mut rng = Rng::fork(asked.seed, CONFIGURATION);
+    // Among so many, somebody has to wait.
+    let least = lock.promises.permits.saturating_add(1);
     let clients = match asked.clients {
-        0..=2 => asked.clients,
+        few if few <= least => few,
         // A fault script names them.
         all if asked.script.is_some() => all,
-        most => 2 + rng.below(u64::from(most) - 1) as u32,
+        most => least + rng.below(u64::from(most - least) + 1) as u32,
     };
     let (longer, later) = (wild(&mut rng, 8.0), wild(&mut rng, 8.0));
     let hold = asked
@@ -148,6 +150,9 @@ mod tests {
             assert!(drawn.iter().any(|o| o.clients == clients), "{clients} clients");
         }
         assert!(drawn.iter().all(|o| (2..=5).contains(&o.clients)));
+        let semaphore = workloads::find("redis-semaphore").expect("a lock of the list").lock();
+        let run = |seed| super::vary(&semaphore.info, &semaphore.info.run("pause", seed)).0;
+        assert!((0..200).all(|seed| (3..=5).contains(&run(seed).clients)));
         let shortest = drawn.iter().map(|o| o.hold.time).min().expect("some");
         let longest = drawn.iter().map(|o| o.hold.time).max().expect("some");
         assert!(longest > shortest * 16, "{shortest:?} to {longest:?}");

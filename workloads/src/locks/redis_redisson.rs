@@ -41,7 +41,7 @@ pub const SPEC: LockSpec = LockSpec {
                 UNTOLD,
             ),
             breaks(&[Cause::ClientClock], OVERLAP, FROZEN),
-            breaks(&[Cause::ReplyLost], &["phantom holder"], COUNTED),
+            breaks(&[Cause::ReplyLost, Cause::Recipe], &["phantom holder"], COUNTED),
         ],
         TTL,
     ],
