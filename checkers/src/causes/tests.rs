@@ -1054,17 +1054,45 @@ fn without_a_ledger_the_claims_say_which_causes_need_no_fault() {
     assert_eq!(of(&shared), [Cause::SharedIdentity, Cause::Recipe]);
 }
 
-/// The ledger knows clients and not their workers, but it knows that a lock ran out.
+/// A run of one client with two workers, of which the store knows the client alone.
+fn of_workers(text: &str) -> Run {
+    let mut run = picture(text);
+    (run.info.run.clients, run.info.workers) = (1, 2);
+    run
+}
+
 #[test]
-fn a_lock_of_several_workers_may_have_run_out_by_the_ledger() {
-    let mut run = picture(
+fn a_change_is_of_the_worker_that_asks() {
+    let run = of_workers(
         "
-        p0       | a-A==========O
-        p1       |       aA==O
-        store    |  0   x 1",
+        p0       | a-A================O
+        p1       |             aA==O
+        store    |  0         x 0
+        ttl      | -",
     );
-    run.info.run.clients = 1;
-    run.info.workers = 2;
+    assert_eq!(causes_in(&run, "double hold"), [Some(Cause::LongHold)]);
+}
+
+#[test]
+fn of_several_workers_that_ask_a_write_is_of_the_one_that_frees_it() {
+    let run = of_workers(
+        "
+        p0       | ak-A==========O
+        p1       | ak--A===r-O
+        store b  |   0       a
+        store    |   0",
+    );
+    assert_eq!(causes_in(&run, "double hold"), [Some(Cause::Recipe)]);
+}
+
+#[test]
+fn where_nothing_tells_the_worker_the_causes_stay_open_and_a_lock_may_have_run_out() {
+    let run = of_workers(
+        "
+        p0       | a-----A======O
+        p1       | a-----------A==O
+        store    |  0 x 0  x",
+    );
     let causes = [Cause::LongHold, Cause::LateGrant, Cause::SharedIdentity, Cause::Recipe];
     assert_eq!(open_causes(&run, "double hold"), causes);
 }
