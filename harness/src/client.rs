@@ -1,9 +1,11 @@
-//! `picklock client`: a lock client as a process of its own, so that SIGSTOP is a true pause and
-//! SIGKILL a true crash. Requests come as JSON lines on stdin, answers go to stdout; what it has to
-//! say besides goes to stderr, which the harness keeps.
+//! `picklock client`, and the client of a lab: a lock client as a process of its own, so that
+//! SIGSTOP is a true pause and SIGKILL a true crash. Requests come as JSON lines on stdin, answers
+//! go to stdout or where a lab has them go; what it has to say besides goes to stderr, which the
+//! harness keeps.
 
 use anyhow::{Context, Result, bail};
 use base::{ClientReply, ClientRequest, Command, Init, Link, LocalFuture, Mailbox, Response};
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -21,29 +23,42 @@ use workloads::client::serve_begun;
 
 use crate::Exit;
 
-/// Serves one harness.
+/// Serves one harness with a lock of the catalogue.
 ///
 /// # Errors
 /// Fails when the first line is no `init`, or the servers cannot be reached.
 pub fn run() -> Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(LocalSet::new().run_until(conversation()))?;
-    // A read of stdin that nobody waits for any more would keep the runtime from ending.
-    runtime.shutdown_background();
+    let named = |init: &Init| workloads::lock(&init.algo);
+    serve(AnswerPipe::to(std::io::stdout()), named)?;
     Ok(Exit::Held)
 }
 
-async fn conversation() -> Result<()> {
+/// Serves one harness with the lock that an `init` asks for.
+///
+/// # Errors
+/// As for [`run`].
+pub fn serve(answers: AnswerPipe, lock: impl FnOnce(&Init) -> Option<TestedLock>) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(LocalSet::new().run_until(conversation(answers, lock)))?;
+    // A read of stdin that nobody waits for any more would keep the runtime from ending.
+    runtime.shutdown_background();
+    Ok(())
+}
+
+async fn conversation(
+    answers: AnswerPipe,
+    lock: impl FnOnce(&Init) -> Option<TestedLock>,
+) -> Result<()> {
     let (queue, requests) = unbounded_channel();
     let clock = MachineClock::of_this_thread();
-    spawn_local(read(queue, clock.clone()));
-    let mut pipe = Pipe { requests, clock };
+    spawn_local(read(queue, clock.clone(), answers.clone()));
+    let mut pipe = Pipe { requests, clock, answers };
     let Some(request) = poll_fn(|cx| pipe.poll_next(cx)).await else { return Ok(()) };
     let ClientRequest { id, command: Command::Init(init), .. } = request else {
         bail!("the first line must be an `init`; see the protocol in base/src/client.rs");
     };
     let Init { algo, ttl_ns, call_timeout_ns, seed, process, .. } = &*init;
-    let lock = workloads::lock(algo).with_context(|| format!("there is no lock `{algo}`"))?;
+    let lock = lock(&init).with_context(|| format!("there is no lock `{algo}`"))?;
     let settings = RealSettings {
         servers: init.servers.clone(),
         ttl: Duration::from_nanos(*ttl_ns),
@@ -54,14 +69,14 @@ async fn conversation() -> Result<()> {
 }
 
 /// Reads requests, and does at once what concerns the machine and no worker.
-async fn read(queue: UnboundedSender<ClientRequest>, clock: Rc<MachineClock>) {
+async fn read(queue: UnboundedSender<ClientRequest>, clock: Rc<MachineClock>, answers: AnswerPipe) {
     let mut lines = BufReader::new(stdin()).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         match serde_json::from_str(&line) {
             Ok(ClientRequest { id, worker, command: Command::Clock(setting) }) => {
                 clock.set(setting);
                 let reply = ClientReply::Clock { wall_ns: clock.wall().nanos() };
-                tell(&Response { id: Some(id), worker, reply });
+                answers.tell(&Response { id: Some(id), worker, reply });
             }
             Ok(request) => {
                 if let Command::Init(init) = &request.command {
@@ -128,11 +143,12 @@ fn confined<S: Store>(
     }
 }
 
-/// Stdin and stdout as a mailbox.
+/// Stdin and the answers as a mailbox.
 struct Pipe {
     requests: UnboundedReceiver<ClientRequest>,
     /// Translates the times that the client has read for the harness.
     clock: Rc<MachineClock>,
+    answers: AnswerPipe,
 }
 
 impl Mailbox for Pipe {
@@ -142,16 +158,26 @@ impl Mailbox for Pipe {
 
     fn say(&mut self, mut response: Response) {
         response.reply.on_clock(|reading| self.clock.translate(reading));
-        tell(&response);
+        self.answers.tell(&response);
     }
 }
 
-/// Writes a line to the harness.
-fn tell(response: &Response) {
-    let line = serde_json::to_string(response).expect("a response is plain data") + "\n";
-    let mut stdout = std::io::stdout().lock();
-    if stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).is_err() {
-        // The harness is gone, and with it the reason to live.
-        std::process::exit(i32::from(Exit::CouldNotRun.code()));
+/// The way of the answers to the harness. Clones share it.
+#[derive(Clone)]
+pub struct AnswerPipe(Rc<RefCell<dyn Write>>);
+
+impl AnswerPipe {
+    /// AnswerPipe with lines to this.
+    pub fn to(writer: impl Write + 'static) -> Self {
+        Self(Rc::new(RefCell::new(writer)))
+    }
+
+    fn tell(&self, response: &Response) {
+        let line = serde_json::to_string(response).expect("a response is plain data") + "\n";
+        let mut writer = self.0.borrow_mut();
+        if writer.write_all(line.as_bytes()).and_then(|()| writer.flush()).is_err() {
+            // The harness is gone, and with it the reason to live.
+            std::process::exit(i32::from(Exit::CouldNotRun.code()));
+        }
     }
 }

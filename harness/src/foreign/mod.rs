@@ -27,7 +27,7 @@ use crate::sight::ExpectedSight;
 const PACE: Pace = Pace { back_off_ns: 1_000_000_000, round_trips: 4, tries: 3, ..Pace::EXACT };
 
 /// A lock that a program takes, as its author describes it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct ForeignLock {
     /// The name. `None`: that of the program.
     pub name: Option<String>,
@@ -63,10 +63,19 @@ impl ForeignLock {
     /// # Errors
     /// Fails at the first mistake, with what to write instead.
     pub fn tested(self) -> Result<TestedLock, ForeignError> {
-        let (store, topology) = topology(&self.on)?;
         let command = self.client_command()?;
         let name = self.name.clone().unwrap_or_else(|| name_of(&command));
-        self.opened_by(name, Arc::new(ProgramLock { topology, store, command }))
+        let program = self.program(command)?;
+        self.opened_by(name, Arc::new(program))
+    }
+
+    /// Returns the way in which this program takes the lock.
+    ///
+    /// # Errors
+    /// Fails when its topology is none.
+    pub fn program(&self, command: ClientCommand) -> Result<ProgramLock, ForeignError> {
+        let (store, topology) = topology(&self.on)?;
+        Ok(ProgramLock { topology, store, command })
     }
 
     /// Makes a lock that can be tested of it, with this name, which its client opens in this way.

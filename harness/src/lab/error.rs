@@ -27,6 +27,29 @@ pub enum LabError {
     /// The variable for the number of schedules has none.
     #[error("PICKLOCK_SCHEDULES is `{0}`, which is no number of schedules")]
     Schedules(String),
+    /// Nobody knows which test a client is to begin.
+    #[error(
+        "a lab on real servers begins its test anew in each client, by the name of the test's \
+         thread: call it on the thread of a #[test]"
+    )]
+    NoTest,
+    /// A client has come to another lab than the one that started it.
+    #[error("a test with a lab on real servers has to come to the same labs each time it is begun")]
+    OtherLab,
+    /// The servers cannot be started.
+    #[error("there are no real servers: {reason}; {fix}")]
+    NotReady {
+        /// The reason.
+        reason: String,
+        /// The remedy.
+        fix: String,
+    },
+    /// The faults are for the simulator.
+    #[error("{0}: leave out on_real_servers() for these faults")]
+    Simulated(String),
+    /// A client cannot be started, or cannot serve.
+    #[error("a client on real servers: {0}")]
+    Client(String),
     /// A kept schedule cannot be read.
     #[error("{0}; remove the file if this picklock cannot read it any more")]
     Kept(String),

@@ -1,13 +1,15 @@
-//! The search of a lab for a schedule that breaks a promise.
+//! The search of a lab in the simulator for a schedule that breaks a promise.
 
-use base::{Cause, Outcome, Run, RunSpec};
+use base::{Cause, Outcome, RunSpec};
 use checkers::Judgement;
-use reports::terminal::Style;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use workloads::TestedLock;
 
+use super::role::Role;
+use super::seen::{self, PLAIN};
 use super::{Counterexample, Lab, LabError, LabOutcome, SCHEDULES_VARIABLE, kept};
 use crate::explore::{Search, SearchPart, search};
 use crate::schedule::{Schedule, Shows};
@@ -20,55 +22,54 @@ use crate::threads::cores;
 /// The most schedules that are run to shrink one.
 const MOST_SHRINKING: u64 = 4_000;
 
-/// The style of a story in the output of a test.
-const PLAIN: Style = Style { colour: false, unicode: true, width: 100, piped: true };
+/// Runs schedules until one shows what is wanted: an anomaly, or any breach.
+pub fn in_simulator(
+    lab: Lab,
+    wanted: Option<&ExpectedSight>,
+    role: Role,
+) -> Result<LabOutcome, LabError> {
+    if role == Role::Client {
+        return Err(LabError::OtherLab);
+    }
+    let lock = lab.tested(Arc::new(lab.opening.clone().simulated()))?;
+    let Lab { nemeses, schedules, clients, hold, kept, .. } = lab;
+    let mut hunt = Hunt { lock, wanted, kept, ran: 0, inconclusive: 0, others: BTreeSet::new() };
+    let (first, is_only) = kept::first(&hunt.lock, &hunt.kept)?;
+    for (file, schedule) in first {
+        if let Some(found) = hunt.replay(&file, &schedule)? {
+            return Ok(hunt.outcome(Outcome::Violated, Some(found)));
+        }
+    }
+    if is_only {
+        return Ok(hunt.outcome(Outcome::Held, None));
+    }
+    let each = each_of(asked(schedules)?, nemeses.len())?;
+    let mut outcome = Outcome::Held;
+    for nemesis in &nemeses {
+        let usual = hunt.lock.info.run(nemesis, 0);
+        let clients = clients.unwrap_or(usual.clients);
+        // A swarm would draw holds of its own.
+        let (swarm, hold) = (hold.is_none(), hold.unwrap_or(usual.hold));
+        match hunt.search(&RunSpec { clients, swarm, hold, ..usual }, each)? {
+            Ok(of_nemesis) => outcome = outcome.max(of_nemesis),
+            Err(found) => return Ok(hunt.outcome(Outcome::Violated, Some(found))),
+        }
+    }
+    Ok(hunt.outcome(outcome, None))
+}
 
-impl Lab {
-    /// Runs schedules until one shows what is wanted: an anomaly, or any breach.
-    pub(super) fn hunt(self, wanted: Option<&ExpectedSight>) -> Result<LabOutcome, LabError> {
-        let Self { lock, opener, nemeses, schedules, clients, hold, kept } = self;
-        let name = lock.name.clone().unwrap_or_else(name_of_test);
-        let lock = lock.opened_by(name, opener)?;
-        let mut hunt =
-            Hunt { lock, wanted, kept, ran: 0, inconclusive: 0, others: BTreeSet::new() };
-        let (first, is_only) = kept::first(&hunt.lock, &hunt.kept)?;
-        for (file, schedule) in first {
-            if let Some(found) = hunt.replay(&file, &schedule)? {
-                return Ok(hunt.outcome(Outcome::Violated, Some(found)));
-            }
-        }
-        if is_only {
-            return Ok(hunt.outcome(Outcome::Held, None));
-        }
-        let each = each_of(schedules, nemeses.len())?;
-        let mut outcome = Outcome::Held;
-        for nemesis in &nemeses {
-            let usual = hunt.lock.info.run(nemesis, 0);
-            let clients = clients.unwrap_or(usual.clients);
-            // A swarm would draw holds of its own.
-            let (swarm, hold) = (hold.is_none(), hold.unwrap_or(usual.hold));
-            match hunt.search(&RunSpec { clients, swarm, hold, ..usual }, each)? {
-                Ok(of_nemesis) => outcome = outcome.max(of_nemesis),
-                Err(found) => return Ok(hunt.outcome(Outcome::Violated, Some(found))),
-            }
-        }
-        Ok(hunt.outcome(outcome, None))
+/// Returns the number of schedules, which the environment may overrule.
+fn asked(schedules: u64) -> Result<u64, LabError> {
+    match std::env::var(SCHEDULES_VARIABLE) {
+        Ok(said) => said.parse().map_err(|_| LabError::Schedules(said)),
+        Err(_) => Ok(schedules),
     }
 }
 
 /// Returns the number of schedules for each of the faults.
-fn each_of(schedules: u64, nemeses: usize) -> Result<u64, LabError> {
-    let schedules = match std::env::var(SCHEDULES_VARIABLE) {
-        Ok(said) => said.parse().map_err(|_| LabError::Schedules(said))?,
-        Err(_) => schedules,
-    };
+pub fn each_of(schedules: u64, nemeses: usize) -> Result<u64, LabError> {
     let nemeses = u64::try_from(nemeses).ok().filter(|it| *it > 0).ok_or(LabError::NoNemesis)?;
     Ok(schedules.div_ceil(nemeses).max(1))
-}
-
-/// Returns the name of the test that runs on this thread, as a lock may be called.
-fn name_of_test() -> String {
-    std::thread::current().name().unwrap_or("my-lock").replace("::", "-")
 }
 
 /// A search under way.
@@ -118,8 +119,8 @@ impl Hunt<'_> {
     fn look(&mut self, run: RunSpec) -> Result<Option<Counterexample>, LabError> {
         let nemesis = run.nemesis.clone();
         let (run, schedule) = simulate::record(&Setup::new(&self.lock, run)?)?;
-        let Some(shows) = self.shown_in(&run) else {
-            self.others.extend(sights(&run));
+        let Some(shows) = seen::shown(&Judgement::of(&run), self.wanted) else {
+            self.others.extend(seen::sights(&Judgement::of(&run)));
             return Ok(None);
         };
         let shrunk = shrink(&self.lock, &schedule, &shows, &mut |tried| tried < MOST_SHRINKING);
@@ -141,29 +142,8 @@ impl Hunt<'_> {
     ) -> Result<Option<Counterexample>, LabError> {
         self.ran += 1;
         let run = simulate::replay(&self.lock, schedule)?;
-        let Some(shows) = self.shown_in(&run) else { return Ok(None) };
+        let Some(shows) = seen::shown(&Judgement::of(&run), self.wanted) else { return Ok(None) };
         self.tell(&shows, schedule.run.nemesis.clone(), file, schedule).map(Some)
-    }
-
-    /// Returns the anomaly that is wanted, if a run shows it; that of exclusion before others.
-    fn shown_in(&self, run: &Run) -> Option<Shows> {
-        let judgement = Judgement::of(run);
-        let all = judgement.verdicts.iter().flat_map(|verdict| {
-            verdict.anomalies.iter().map(move |anomaly| (&verdict.property, anomaly))
-        });
-        let is_wanted = |anomaly: &base::Anomaly| match self.wanted {
-            None => true,
-            Some(ExpectedSight { anomaly: name, cause }) => {
-                anomaly.name == *name && cause.is_none_or(|it| anomaly.cause.contains(it))
-            }
-        };
-        let wanted = all.filter(|(_, anomaly)| is_wanted(anomaly));
-        let (property, anomaly) = wanted.min_by_key(|(property, _)| *property != "exclusion")?;
-        Some(Shows {
-            property: property.clone(),
-            anomaly: anomaly.name.clone(),
-            cause: anomaly.cause.only(),
-        })
     }
 
     fn tell(
@@ -181,25 +161,16 @@ impl Hunt<'_> {
             anomaly: sight.to_string(),
             nemesis,
             story,
-            schedule: file.into(),
+            schedule: Some(file.into()),
             report: self.draw(&schedule),
-            replay: format!("{variable}={} cargo test {}", file.display(), test()),
+            replay: format!("{variable}={} cargo test {}", file.display(), seen::test()),
         })
     }
 
-    /// Draws a schedule, beside the program of the test. A test says what it found without it.
+    /// Draws a schedule. A test says what it found without it.
     fn draw(&self, schedule: &Schedule) -> Option<PathBuf> {
         let run = simulate::replay(&self.lock, schedule).ok()?;
-        let Judgement { verdicts, outcome, .. } = Judgement::of(&run);
-        let context =
-            reports::Context { version: env!("CARGO_PKG_VERSION").into(), ..Default::default() };
-        let page = reports::html::page(&run, &verdicts, outcome, &context);
-        let program = std::env::current_exe().ok()?;
-        let folder = program.parent()?.parent()?.join("picklock-reports");
-        let file = folder.join(format!("{}.html", self.lock.name()));
-        std::fs::create_dir_all(&folder).ok()?;
-        std::fs::write(&file, page).ok()?;
-        Some(file)
+        seen::draw(&run, &Judgement::of(&run))
     }
 
     fn outcome(self, outcome: Outcome, counterexample: Option<Counterexample>) -> LabOutcome {
@@ -212,17 +183,4 @@ impl Hunt<'_> {
             counterexample,
         }
     }
-}
-
-/// Returns the anomalies of a run, with their causes.
-fn sights(run: &Run) -> Vec<String> {
-    let verdicts = Judgement::of(run).verdicts;
-    let anomalies = verdicts.into_iter().flat_map(|verdict| verdict.anomalies);
-    let sight = |it: base::Anomaly| ExpectedSight { cause: it.cause.only(), anomaly: it.name };
-    anomalies.map(|anomaly| sight(anomaly).to_string()).collect()
-}
-
-/// Returns the test that runs on this thread, as `cargo test` takes it.
-fn test() -> String {
-    std::thread::current().name().unwrap_or_default().into()
 }

@@ -42,12 +42,18 @@
 //!
 //! A lock is given a [`Site`], which has its connections, and runs in the simulator. Tokio's
 //! `sleep`, `timeout`, `Instant` and `spawn` go by the clock of its client; `std::time` does not,
-//! and its randomness has to come from [`Site::random`].
+//! and its randomness has to come from [`Site::random`]. With the feature `real`,
+//! `Lab::on_real_servers` runs the same test on real servers.
 
 mod error;
 mod hunt;
 mod kept;
+mod opening;
 mod outcome;
+#[cfg(feature = "real")]
+mod real;
+mod role;
+mod seen;
 mod site;
 mod tokio_time;
 
@@ -55,21 +61,22 @@ pub use base::{AcquireError, Grant, Lock, Mode, Recipe, ReleaseError, Removed};
 pub use error::LabError;
 pub use outcome::{Counterexample, LabOutcome};
 pub use site::Site;
+pub use stores::redis::RedisConnection;
 
 use base::{Length, Outcome, Shape};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use stores::redis::Redis;
-use workloads::locks::{On, Opens};
+use workloads::TestedLock;
+use workloads::locks::Opens;
 
 use crate::foreign::ForeignLock;
 use crate::sight::ExpectedSight;
-use site::Wires;
-use tokio_time::OnTokio;
+use opening::LabOpening;
+use role::Role;
 
-/// The schedules of a lab that says nothing about them.
+/// The schedules of a lab in the simulator that says nothing about them.
 const SCHEDULES: u64 = 1_000;
 
 /// The faults of a lab that says nothing about them: those that every lock can bear. A pause that
@@ -78,6 +85,9 @@ const NEMESES: [&str; 2] = ["crash-client", "partition-client"];
 
 /// The variable that has the number of schedules, whatever a test asks for.
 const SCHEDULES_VARIABLE: &str = "PICKLOCK_SCHEDULES";
+
+/// Looks for an anomaly, or for any breach, in a world.
+type Hunts = fn(Lab, Option<&ExpectedSight>, Role) -> Result<LabOutcome, LabError>;
 
 /// The servers of a lab that is to be.
 pub struct LabServers {
@@ -97,17 +107,14 @@ impl LabServers {
 
     /// Takes a lock: the function opens it, once for each acquire that may hold beside others.
     pub fn lock<L: Lock + 'static>(self, open: impl Fn(Site) -> L + Send + Sync + 'static) -> Lab {
-        let opener = On::<Redis>::by(self.shape, move |link, settings| -> Box<dyn Lock> {
-            let wires = Wires::default();
-            let site = Site::new(link.clone(), &settings, wires.clone());
-            match self.tokio {
-                true => Box::new(OnTokio::open(link, wires, settings.ttl, || open(site))),
-                false => Box::new(open(site)),
-            }
-        });
         Lab {
             lock: ForeignLock { on: self.topology.into(), ..ForeignLock::default() },
-            opener: Arc::new(opener),
+            opening: LabOpening {
+                open: Arc::new(move |site| Box::new(open(site))),
+                shape: self.shape,
+                tokio: self.tokio,
+            },
+            hunt: hunt::in_simulator,
             nemeses: NEMESES.map(String::from).into(),
             schedules: SCHEDULES,
             clients: None,
@@ -117,13 +124,15 @@ impl LabServers {
     }
 }
 
-/// A test of a lock in the simulator. It is begun by [`redis`](Self::redis) and ended by
-/// [`assert_held`](Self::assert_held), [`assert_violated`](Self::assert_violated) or
+/// A test of a lock, in the simulator or on real servers. It is begun by [`redis`](Self::redis) and
+/// ended by [`assert_held`](Self::assert_held), [`assert_violated`](Self::assert_violated) or
 /// [`check`](Self::check).
 #[must_use = "a lab does nothing before it is told to check, or what to assert"]
 pub struct Lab {
     lock: ForeignLock,
-    opener: Arc<dyn Opens>,
+    opening: LabOpening,
+    /// The search for what is wanted, which depends on the world.
+    hunt: Hunts,
     nemeses: Vec<String>,
     schedules: u64,
     clients: Option<u32>,
@@ -210,7 +219,7 @@ impl Lab {
     /// # Errors
     /// Fails when the lab is asked for something that is not there.
     pub fn check(self) -> Result<LabOutcome, LabError> {
-        self.hunt(None)
+        Ok(self.hunt(None)?.unwrap_or_else(LabOutcome::passed_by))
     }
 
     /// Runs all schedules, and panics with the story of the first that breaks a promise.
@@ -235,9 +244,28 @@ impl Lab {
     pub fn assert_violated(self, sight: &str) {
         let wanted = ExpectedSight::parse(sight).unwrap_or_else(|why| panic!("{why}"));
         match self.hunt(Some(&wanted)) {
-            Ok(LabOutcome { counterexample: Some(_), .. }) => {}
-            Ok(outcome) => panic!("no schedule shows {wanted}; {outcome}"),
+            Ok(None | Some(LabOutcome { counterexample: Some(_), .. })) => {}
+            Ok(Some(outcome)) => panic!("no schedule shows {wanted}; {outcome}"),
             Err(error) => panic!("{error}"),
         }
     }
+
+    /// Looks for an anomaly, or for any breach. `None`: this process is the client of another lab.
+    fn hunt(self, wanted: Option<&ExpectedSight>) -> Result<Option<LabOutcome>, LabError> {
+        match Role::next() {
+            Role::Bystander => Ok(None),
+            role => (self.hunt)(self, wanted, role).map(Some),
+        }
+    }
+
+    /// Makes a lock that can be tested, which clients open in this way.
+    fn tested(&self, opener: Arc<dyn Opens>) -> Result<TestedLock, LabError> {
+        let name = self.lock.name.clone().unwrap_or_else(name_of_test);
+        Ok(self.lock.clone().opened_by(name, opener)?)
+    }
+}
+
+/// Returns the name of the test that runs on this thread, as a lock may be called.
+fn name_of_test() -> String {
+    std::thread::current().name().unwrap_or("my-lock").replace("::", "-")
 }

@@ -22,6 +22,20 @@ pub struct LabOutcome {
     pub counterexample: Option<Counterexample>,
 }
 
+impl LabOutcome {
+    /// The result of a lab at which a client has only passed by.
+    pub(super) const fn passed_by() -> Self {
+        Self {
+            lock: String::new(),
+            outcome: Outcome::Held,
+            schedules: 0,
+            inconclusive: 0,
+            others: Vec::new(),
+            counterexample: None,
+        }
+    }
+}
+
 /// A schedule in which the lock breaks a promise.
 #[derive(Clone, Debug)]
 pub struct Counterexample {
@@ -31,11 +45,12 @@ pub struct Counterexample {
     pub nemesis: String,
     /// The story, step by step.
     pub story: String,
-    /// The file with the schedule, which is run first next time.
-    pub schedule: PathBuf,
+    /// The file with the schedule, which is run first next time. `None`: it was found on real
+    /// servers, where no schedule comes twice.
+    pub schedule: Option<PathBuf>,
     /// The page with the picture of it. `None`: nothing could be written.
     pub report: Option<PathBuf>,
-    /// The command that replays exactly this schedule.
+    /// The command that replays exactly this schedule; on real servers, one that tries again.
     pub replay: String,
 }
 
@@ -62,7 +77,9 @@ impl fmt::Display for LabOutcome {
         if let Some(report) = report {
             writeln!(f, "picture   {}", report.display())?;
         }
-        writeln!(f, "schedule  {}", schedule.display())?;
+        if let Some(schedule) = schedule {
+            writeln!(f, "schedule  {}", schedule.display())?;
+        }
         write!(f, "replay    {replay}")
     }
 }

@@ -6,17 +6,20 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::task::Context;
 use std::time::Duration;
-use stores::redis::{LinkConnection, Multiplexed, Redis, multiplexed};
+use stores::redis::{Multiplexed, Redis, RedisConnection, RedisConnections};
 use tokio::runtime::Handle;
+use tokio::task::spawn_local;
 use workloads::locks::LockSettings;
 
 /// The surroundings of a lock on Redis, as one worker of a client sees them.
 #[derive(Clone)]
 pub struct Site {
     link: Rc<dyn Link<Redis>>,
+    connections: Rc<dyn RedisConnections>,
     key: String,
     ttl: Duration,
-    wires: Wires,
+    /// The wires that its lock polls. `None`: the runtime polls them.
+    wires: Option<Wires>,
 }
 
 /// The wires of connections that are byte streams.
@@ -31,14 +34,22 @@ impl Wires {
 }
 
 impl Site {
-    pub(super) fn new(link: Rc<dyn Link<Redis>>, settings: &LockSettings, wires: Wires) -> Self {
-        Self { link, key: settings.key.to_string(), ttl: settings.ttl, wires }
+    pub(super) fn new(
+        link: Rc<dyn Link<Redis>>,
+        connections: Rc<dyn RedisConnections>,
+        settings: &LockSettings,
+        wires: Option<Wires>,
+    ) -> Self {
+        Self { link, connections, key: settings.key.to_string(), ttl: settings.ttl, wires }
     }
 
     /// Returns a connection to a server, by its number from 0. It is a
     /// `redis::aio::ConnectionLike`; clones share it.
-    pub fn connection(&self, server: usize) -> LinkConnection {
-        LinkConnection::new(self.link.clone(), server)
+    ///
+    /// # Panics
+    /// Panics on real servers when there is no such server.
+    pub fn connection(&self, server: usize) -> RedisConnection {
+        self.connections.connection(server)
     }
 
     /// Returns a new `MultiplexedConnection` to a server, by its number from 0, for a lock that is
@@ -46,13 +57,17 @@ impl Site {
     /// socket: take a new one then, as a program connects again.
     ///
     /// # Panics
-    /// Panics in a lab [without tokio](super::LabServers::without_tokio).
+    /// Panics in a lab [without tokio](super::LabServers::without_tokio), and on real servers when
+    /// there is no such server.
     pub fn multiplexed(&self, server: usize) -> MultiplexedConnection {
         let tokio = Handle::try_current();
         let tokio = tokio.expect("a MultiplexedConnection needs a lab that is not `without_tokio`");
-        let Multiplexed { connection, driver, wire } = multiplexed(self.link.clone(), server);
+        let Multiplexed { connection, driver, wire } = self.connections.multiplexed(server);
         tokio.spawn(driver);
-        self.wires.0.borrow_mut().push(wire);
+        match &self.wires {
+            Some(wires) => wires.0.borrow_mut().push(wire),
+            None => drop(spawn_local(wire)),
+        }
         connection
     }
 

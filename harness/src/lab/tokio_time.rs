@@ -27,9 +27,9 @@ const GRAIN: Duration = Duration::from_millis(1);
 const LONGEST: u32 = 20;
 
 /// A lock with a runtime of its own.
-pub struct OnTokio<L> {
+pub struct OnTokio {
     // Ends before the runtime that its timers belong to.
-    lock: L,
+    lock: Box<dyn Lock>,
     clockwork: Clockwork,
 }
 
@@ -42,7 +42,7 @@ struct Clockwork {
     shown: Cell<Mono>,
 }
 
-impl<L> OnTokio<L> {
+impl OnTokio {
     /// Opens a lock within its runtime.
     ///
     /// # Panics
@@ -51,7 +51,7 @@ impl<L> OnTokio<L> {
         link: Rc<dyn Link<Redis>>,
         wires: Wires,
         ttl: Duration,
-        open: impl FnOnce() -> L,
+        open: impl FnOnce() -> Box<dyn Lock>,
     ) -> Self {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
         let runtime = runtime.expect("a runtime without any driver but time");
@@ -113,7 +113,7 @@ impl Clockwork {
     }
 }
 
-impl<L: Lock> Lock for OnTokio<L> {
+impl Lock for OnTokio {
     fn acquire(
         &mut self,
         mode: Mode,

@@ -87,6 +87,9 @@ pub const WORLDS: &[&RunWorld] = &[&sim::WORLD, &docker::WORLD, &local::WORLD, &
 /// The simulator.
 pub const SIMULATOR: &RunWorld = &sim::WORLD;
 
+/// Real servers as processes of this machine.
+pub const LOCAL: &RunWorld = &local::WORLD;
+
 impl RunWorld {
     /// A world of which this build has no more than the name.
     #[cfg_attr(feature = "docker", expect(dead_code, reason = "this build has all worlds"))]

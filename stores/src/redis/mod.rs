@@ -7,6 +7,7 @@ mod cluster_timing;
 #[cfg(any(test, feature = "real"))]
 pub mod conformance;
 mod connection;
+mod connections;
 mod instance;
 mod launches;
 mod layout;
@@ -23,11 +24,14 @@ mod sentinel_timing;
 mod settable_clock;
 mod shards;
 mod slot_routed;
+#[cfg(feature = "real")]
+mod socket;
 mod store;
 mod stream;
 
 pub use cluster_timing::ClusterTiming;
 pub use connection::LinkConnection;
+pub use connections::{OverLink, RedisConnection, RedisConnections};
 pub use instance::Instance;
 pub use layout::Layout;
 pub use model::Server;
@@ -40,7 +44,9 @@ pub use routed::Routed;
 pub use sentinel_timing::SentinelTiming;
 pub use shards::Shards;
 pub use slot_routed::SlotRouted;
-pub use stream::{Multiplexed, multiplexed};
+#[cfg(feature = "real")]
+pub use socket::Sockets;
+pub use stream::Multiplexed;
 
 use crate::driver::RequestReply;
 use base::{Answer, Protocol};

@@ -29,7 +29,8 @@ pub struct RealLink {
     call_timeout: Duration,
 }
 
-struct ServerConnection {
+/// The connection to a server, opened when it is needed.
+pub(super) struct ServerConnection {
     address: String,
     slot: Mutex<Slot>,
 }
@@ -46,8 +47,7 @@ impl RealLink {
     /// Links to the servers at these addresses ("127.0.0.1:6379"). Nothing is connected yet. A call
     /// takes at most `call_timeout`, opening the connection included.
     pub fn new(servers: Vec<String>, call_timeout: Duration, seed: u64) -> Self {
-        let server = |address| ServerConnection { address, slot: Mutex::default() };
-        let servers = servers.into_iter().map(server).collect();
+        let servers = servers.into_iter().map(ServerConnection::new).collect();
         Self { world: RealWorld::new(seed), servers, call_timeout }
     }
 
@@ -78,8 +78,16 @@ impl RealLink {
 }
 
 impl ServerConnection {
+    pub fn new(address: String) -> Self {
+        Self { address, slot: Mutex::default() }
+    }
+
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// The open connection and its number.
-    async fn connected(&self) -> Result<(u64, MultiplexedConnection), RedisError> {
+    pub async fn connected(&self) -> Result<(u64, MultiplexedConnection), RedisError> {
         let mut slot = self.slot.lock().await;
         if let Some(connection) = &slot.connection {
             return Ok((slot.opened, connection.clone()));
@@ -92,7 +100,7 @@ impl ServerConnection {
 
     /// Drops a connection that this error shows to be unusable, so that the next call opens
     /// another.
-    async fn forget(&self, error: &RedisError, number: u64) {
+    pub async fn forget(&self, error: &RedisError, number: u64) {
         // A stream of replies that cannot be read is lost too: nobody knows where the next begins.
         let unusable = error.is_unrecoverable_error()
             || error.is_connection_dropped()

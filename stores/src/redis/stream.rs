@@ -8,7 +8,7 @@ use futures_util::stream::unfold;
 use futures_util::{FutureExt, Stream, StreamExt};
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, RedisConnectionInfo, cmd, parse_redis_value_async};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::LazyLock;
 use tokio::io::{AsyncWriteExt, DuplexStream, ReadHalf, duplex, split};
@@ -23,27 +23,44 @@ const PIPELINED: usize = 1_000;
 static SILENT: LazyLock<RedisConnectionInfo> =
     LazyLock::new(|| RedisConnectionInfo::default().set_skip_set_lib_name());
 
-/// A connection of the `redis` crate over a link, and what has to be polled beside it.
-pub struct Multiplexed<D> {
+/// A connection of the `redis` crate, and what has to be polled beside it.
+pub struct Multiplexed {
     /// The connection.
     pub connection: MultiplexedConnection,
     /// Reads and writes for the connection, as a task of its own.
-    pub driver: D,
-    /// Carries requests and replies over the link. Polled with a waker that the link may wake.
+    pub driver: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// Carries requests and replies to the server and back. Polled with a waker that a link may
+    /// wake.
     pub wire: LocalFuture<'static, ()>,
+}
+
+impl Multiplexed {
+    /// Makes a connection over a wire, which is given its bytes.
+    fn over<W: Future<Output = ()> + 'static>(wire: impl FnOnce(DuplexStream) -> W) -> Self {
+        let (near, far) = duplex(BUFFER);
+        let connected = MultiplexedConnection::new(&SILENT, near).now_or_never();
+        let (connection, driver) =
+            connected.expect("it has nothing to wait for").expect("it says nothing at first");
+        Self { connection, driver: Box::pin(driver), wire: Box::pin(wire(far)) }
+    }
 }
 
 /// Connects to the server with this number, from 0. A call without a reply breaks the connection,
 /// as it would if a socket were reset.
-pub fn multiplexed(
-    link: Rc<dyn Link<Redis>>,
-    server: usize,
-) -> Multiplexed<impl Future<Output = ()> + Send + 'static> {
-    let (near, far) = duplex(BUFFER);
-    let connected = MultiplexedConnection::new(&SILENT, near).now_or_never();
-    let (connection, driver) =
-        connected.expect("it has nothing to wait for").expect("it says nothing at first");
-    Multiplexed { connection, driver, wire: Box::pin(carry(link, server, far)) }
+pub fn over_link(link: Rc<dyn Link<Redis>>, server: usize) -> Multiplexed {
+    Multiplexed::over(|stream| carry(link, server, stream))
+}
+
+/// Connects to the real server at this address. The connection is broken if none can be had.
+#[cfg(feature = "real")]
+pub fn over_socket(address: String) -> Multiplexed {
+    Multiplexed::over(async move |mut stream| {
+        let Ok(mut socket) = tokio::net::TcpStream::connect(address).await else { return };
+        // Small packets are sent at once. One that is not broken by this is not broken.
+        let _ = socket.set_nodelay(true);
+        // Whichever way it ends, it ends.
+        let _ = tokio::io::copy_bidirectional(&mut stream, &mut socket).await;
+    })
 }
 
 /// Carries what is written to the server, and its replies back in their order.
