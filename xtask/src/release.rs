@@ -49,6 +49,9 @@ fn with_version(manifest: &str, version: &str) -> Result<String> {
     if numbers(version)? < numbers(last)? {
         return Err(format!("{version} is lower than {last}"));
     }
+    // The packages of the workspace ask for each other in the same version.
+    let own = |version: &str| format!("version = \"{version}\", path = ");
+    let after = after.replace(&own(last), &own(version));
     Ok(format!("{before}{key}{version}\"{after}"))
 }
 
@@ -93,10 +96,11 @@ mod tests {
     }
 
     #[test]
-    fn only_the_version_of_the_workspace_is_set_and_it_grows() {
+    fn only_the_version_of_the_workspace_and_its_packages_is_set_and_it_grows() {
         let manifest = |version: &str| {
             format!(
-                "[workspace.package]\nversion = \"{version}\"\n\n[d]\na = {{ version = \"1.0\" }}\n"
+                "[workspace.package]\nversion = \"{version}\"\n\n[d]\na = {{ version = \"1.0\" }}\n\
+                 b = {{ version = \"{version}\", path = \"b\" }}\n"
             )
         };
         let set = |last: &str, version: &str| with_version(&manifest(last), version);
