@@ -4,13 +4,12 @@ use base::{NamedServer, ToxiproxyAt};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-use crate::ExpectedOutcome;
-
 mod backend;
 mod budget;
 mod check;
 mod client;
 mod exhaustive;
+mod expected;
 mod explore;
 mod load;
 mod lock;
@@ -23,6 +22,7 @@ pub use budget::BudgetArgs;
 pub use check::{CHECK_ABOUT, CheckArgs, ExportFormat, InputFormat};
 pub use client::{ClientArgs, ClientCheckArgs, ClientCommands};
 pub use exhaustive::ExhaustiveArgs;
+pub use expected::ExpectedOutcome;
 pub use explore::{ExploreArgs, MergeArgs, ReplayArgs, Shard};
 pub use load::{LoadArgs, SweepLoadArgs};
 pub use lock::LockArgs;

@@ -2,11 +2,10 @@
 //! terminal.
 #![expect(clippy::disallowed_methods, reason = "a budget of time is one of the wall clock")]
 
-use crate::manner;
+use crate::manner::{ProgressBar, reading_bar};
 use crate::place;
 use anyhow::{Context, Result, bail};
 use histories::reading::Until;
-use indicatif::{ProgressBar, ProgressStyle};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -127,19 +126,4 @@ pub fn text(path: &Path, budget: JudgingBudget) -> Result<String> {
 fn stream(from: impl Read + 'static, bar: &ProgressBar, budget: JudgingBudget) -> Input {
     let until = Until::new(bar.wrap_read(from), move || budget.is_over());
     BufReader::with_capacity(BUFFER, Box::new(until))
-}
-
-/// Returns the bar that shows how much of a file is read, and how long the rest will take.
-fn reading_bar(length: Option<u64>) -> ProgressBar {
-    let (bar, style) = match length {
-        Some(length) => {
-            let style =
-                "reading [{bar:30}] {percent:>3}% of {total_bytes}, {bytes_per_sec}, {eta} left";
-            (ProgressBar::new(length), style)
-        }
-        None => (ProgressBar::new_spinner(), "reading {bytes}, {bytes_per_sec}"),
-    };
-    bar.set_draw_target(manner::progress());
-    bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
-    bar
 }

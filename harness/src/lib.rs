@@ -1,38 +1,78 @@
-//! The parts of the `picklock` binary: command line, drive loop, run folder, backends.
+//! picklock as a library: [`lab`], which tests a Rust lock in `cargo test`. Everything else is the
+//! engine below it and the parts of the `picklock` binary, and may change at any time.
 
-pub mod app;
-pub mod cli;
+#[doc(hidden)]
 #[cfg_attr(not(feature = "real"), path = "client/absent.rs")]
 pub mod client;
-mod commands;
+#[doc(hidden)]
 pub mod drive;
-mod excerpt;
+#[doc(hidden)]
+pub mod excerpt;
+#[doc(hidden)]
 pub mod exhaustive;
 mod exit;
+#[doc(hidden)]
 pub mod explore;
-mod fault_script;
-mod folder;
+#[doc(hidden)]
+pub mod fault_script;
+#[doc(hidden)]
+pub mod folder;
+#[doc(hidden)]
 pub mod foreign;
-mod input;
+#[doc(hidden)]
+pub mod input;
 pub mod lab;
-mod links;
-mod manner;
-mod nearest;
+#[doc(hidden)]
+pub mod links;
+#[doc(hidden)]
+#[cfg_attr(not(feature = "cli"), path = "manner/absent.rs")]
+pub mod manner;
+#[doc(hidden)]
+pub mod nearest;
+#[doc(hidden)]
 pub mod options;
-mod output;
-mod place;
+#[doc(hidden)]
+pub mod output;
+#[doc(hidden)]
+pub mod place;
+#[doc(hidden)]
 pub mod plan;
+#[doc(hidden)]
 pub mod run;
+#[doc(hidden)]
 pub mod scenario;
+#[doc(hidden)]
 pub mod schedule;
+#[doc(hidden)]
 pub mod setup;
+#[doc(hidden)]
 pub mod shrink;
+#[doc(hidden)]
 pub mod sight;
+#[doc(hidden)]
 pub mod simulate;
+#[doc(hidden)]
 pub mod suite;
-mod swarm;
-mod threads;
+#[doc(hidden)]
+pub mod swarm;
+#[doc(hidden)]
+pub mod threads;
+#[doc(hidden)]
 pub mod worlds;
 
-pub use exit::{Exit, ExpectedOutcome};
+/// The command line.
+#[cfg(feature = "cli")]
+#[path = "."]
+mod program {
+    pub mod app;
+    pub mod cli;
+    #[expect(missing_docs, reason = "a file a command: its header says what it does")]
+    pub mod commands;
+}
+
+#[doc(hidden)]
+pub use exit::Exit;
 pub use lab::Lab;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub use program::*;

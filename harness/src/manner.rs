@@ -2,7 +2,8 @@
 
 use crate::output::note;
 use clap::{Args, ColorChoice, ValueEnum};
-use indicatif::ProgressDrawTarget;
+pub use indicatif::ProgressBar;
+use indicatif::{ProgressDrawTarget, ProgressStyle};
 use reports::terminal::{Style, fitted};
 use std::env::var_os;
 use std::ffi::OsString;
@@ -86,6 +87,21 @@ pub fn progress() -> ProgressDrawTarget {
         true => ProgressDrawTarget::stderr(),
         false => ProgressDrawTarget::hidden(),
     }
+}
+
+/// Returns the bar that shows how much of a file is read, and how long the rest will take.
+pub fn reading_bar(length: Option<u64>) -> ProgressBar {
+    let (bar, style) = match length {
+        Some(length) => {
+            let style =
+                "reading [{bar:30}] {percent:>3}% of {total_bytes}, {bytes_per_sec}, {eta} left";
+            (ProgressBar::new(length), style)
+        }
+        None => (ProgressBar::new_spinner(), "reading {bytes}, {bytes_per_sec}"),
+    };
+    bar.set_draw_target(progress());
+    bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
+    bar
 }
 
 /// Narrower, no picture says anything.

@@ -15,8 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::{Failure, interruptible, judge::judge, tested, with_script, writable};
 use crate::Exit;
-use crate::ExpectedOutcome;
-use crate::cli::{Format, TestArgs};
+use crate::cli::{ExpectedOutcome, Format, TestArgs};
 use crate::drive::{DriveError, EVENT, Recorder, Watcher};
 use crate::fault_script;
 use crate::folder::RunFolder;

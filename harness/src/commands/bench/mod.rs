@@ -1,7 +1,7 @@
 //! `picklock bench`: how fast picklock itself is, a file a subject.
 
 mod clock;
-#[cfg(feature = "docker")]
+#[cfg_attr(not(feature = "docker"), path = "no_real.rs")]
 mod real;
 mod sim;
 
@@ -16,14 +16,12 @@ pub enum BenchCommand {
     /// The simulator: whole runs, driven, recorded and checked, one line a scenario.
     Sim(sim::SimArgs),
     /// Real clients on a real server, beside redis-benchmark.
-    #[cfg(feature = "docker")]
     Real(real::RealArgs),
 }
 
 pub fn run(command: &BenchCommand) -> Result<Exit, Failure> {
     match command {
         BenchCommand::Sim(args) => sim::run(args),
-        #[cfg(feature = "docker")]
         BenchCommand::Real(args) => real::run(args),
     }
 }
