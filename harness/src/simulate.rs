@@ -63,7 +63,7 @@ fn play(setup: &Setup, choices: Option<Rc<ChoiceLog>>) -> Result<(Run, Played), 
 /// real world has got into the simulated one.
 ///
 /// # Errors
-/// Fails when the histories differ, with the place; or as [`run`].
+/// Fails when the histories differ, with the place; or as `run`.
 pub fn run_twice(setup: &Setup) -> Result<Run, BackendError> {
     let (first, second) = (run(setup)?, run(setup)?);
     let (a, b) = (first.history.events(), second.history.events());
