@@ -10,7 +10,7 @@ use crate::evidence::Evidence;
 use base::{Change, Kind, Ledger, LedgerEntry, Removed};
 use histories::holds::Claim;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the changes of a ledger, each with the worker that made it in place of its client, but
 /// for those to things that lock nothing. `None`: of one of them nobody can tell.
@@ -40,6 +40,8 @@ struct Authors<'a, 'run> {
     latest: BTreeMap<u32, u32>,
     /// The worker that last wrote each thing, by its server and name, and whether that stands.
     writers: BTreeMap<(u32, u32), (u32, bool)>,
+    /// True if the names of nodes end in the places of grants.
+    has_places: bool,
     /// The time of each worker's last write.
     written_ns: BTreeMap<u32, u64>,
 }
@@ -51,10 +53,16 @@ impl<'a, 'run> Authors<'a, 'run> {
             let worker = evidence.run.info.worker_of(claim.process);
             claims.entry(worker).or_default().push(claim);
         }
+        let places = evidence.claims.claims.iter().filter_map(|claim| told_place(evidence, claim));
+        let ends: BTreeSet<String> = places.map(|place| format!("{place:010}")).collect();
+        let end = |name: &str| name.get(name.len().checked_sub(10)?..).map(str::to_owned);
+        let names = ledger.entries().iter().map(|entry| ledger.name(entry.object));
+        let has_places = !ends.is_empty() && names.filter_map(end).any(|end| ends.contains(&end));
         Self {
             evidence,
             ledger,
             claims,
+            has_places,
             latest: BTreeMap::new(),
             writers: BTreeMap::new(),
             written_ns: BTreeMap::new(),
@@ -88,10 +96,11 @@ impl<'a, 'run> Authors<'a, 'run> {
         }
         let claims = self.claims(process, entry);
         let asking = self.at(ClaimStep::Asking, &claims, entry);
-        let (is_one, is_queue) = (asking.len() == 1, self.evidence.run.info.lock.promises.fifo);
+        let is_one = asking.len() == 1;
         let placed = self.of_place(&asking, entry).or_else(|| self.freed_by(&asking, place, entry));
-        if placed.is_some() || (is_queue && !is_one && !asking.is_empty()) {
-            let untold = asking.into_iter().filter(|claim| self.place(claim).is_none());
+        if placed.is_some() || (self.has_places && asking.len() > 1) {
+            let untold =
+                asking.into_iter().filter(|claim| told_place(self.evidence, claim).is_none());
             return placed.or_else(|| self.first(&untold.collect::<Vec<_>>()));
         }
         let renews = self.writers.get(&(entry.server, entry.object)).is_some_and(|it| it.1);
@@ -158,13 +167,9 @@ impl<'a, 'run> Authors<'a, 'run> {
     fn of_place(&self, asking: &[&Claim], entry: LedgerEntry) -> Option<u32> {
         let name = self.ledger.name(entry.object);
         let is_its = |place| name.ends_with(&format!("{place:010}"));
-        let owner = asking.iter().find(|claim| self.place(claim).is_some_and(is_its));
+        let owner =
+            asking.iter().find(|claim| told_place(self.evidence, claim).is_some_and(is_its));
         owner.map(|claim| claim.process)
-    }
-
-    /// The place in the queue that the grant of a claim tells.
-    fn place(&self, claim: &Claim) -> Option<u64> {
-        self.evidence.facts(claim.granted()?)?.place
     }
 
     /// The only worker among those that ask that frees what it asked for when its client removes
@@ -215,6 +220,11 @@ impl<'a, 'run> Authors<'a, 'run> {
         };
         asking.iter().filter_map(granted).min().map(|(.., worker)| worker)
     }
+}
+
+/// The place in the queue that the grant of a claim tells.
+fn told_place(evidence: &Evidence<'_>, claim: &Claim) -> Option<u64> {
+    evidence.facts(claim.granted()?)?.place
 }
 
 /// Returns true if the answer to the release of a claim says that it removed nothing.

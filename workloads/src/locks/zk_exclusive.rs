@@ -11,7 +11,7 @@ use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Refusal, ZooKeeper};
 
 use super::known::{SESSION, SHARED_NODE};
-use super::zookeeper::{ON_SESSION, Try, known, lost, released, settled, with_timeout, woken};
+use super::zookeeper::{ON_SESSION, Try, known, lost, release, settled, with_timeout, woken};
 use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
@@ -107,9 +107,7 @@ impl Recipe for Exclusive {
     }
 
     async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
-        let removed = self.free().await;
-        let whose = removed.as_ref().copied().unwrap_or(Removed::Nothing);
-        released(removed.map(drop), whose)
+        release(&self.client, self.free()).await
     }
 
     async fn held(&self) -> Option<bool> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use stores::zookeeper::{Client, CreateMode, Created, Refusal, sequence};
 
 use super::zookeeper::{
-    ON_SESSION, Try, known, lost, reconnected, refused, released, with_timeout, woken,
+    ON_SESSION, Try, known, lost, reconnected, refused, release, with_timeout, woken,
 };
 
 /// The promises of a queue, in which each client is woken when its turn comes.
@@ -79,7 +79,7 @@ impl Recipe for Queued {
     }
 
     async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
-        released(self.queue.leave(&self.mine.name).await, Removed::Own)
+        self.queue.release(&self.mine).await
     }
 
     async fn convert(&mut self, grant: Grant, to: Mode) -> Result<Grant, AcquireError> {
@@ -298,6 +298,12 @@ impl Queue {
             }
         })
         .await
+    }
+
+    /// Frees the lock of one's own node.
+    pub async fn release(&self, mine: &QueueNode) -> Result<Removed, ReleaseError> {
+        let leave = async { self.leave(&mine.name).await.map(|()| Removed::Own) };
+        release(&self.client, leave).await
     }
 
     /// Removes the node of an acquire that came to nothing, if there is one. Requests of one

@@ -12,7 +12,7 @@ use stores::zookeeper::{Client, ZooKeeper};
 
 use super::known::{DEAF, SESSION, breaks};
 use super::zk_queue::{QUEUED, Queue, QueueNode, in_order};
-use super::zookeeper::{Try, reconnected, released, with_timeout, woken};
+use super::zookeeper::{Try, reconnected, with_timeout, woken};
 use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
@@ -69,7 +69,7 @@ impl Recipe for SequentialHerd {
     }
 
     async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
-        released(self.queue.leave(&self.mine.name).await, Removed::Own)
+        self.queue.release(&self.mine).await
     }
 
     async fn held(&self) -> Option<bool> {

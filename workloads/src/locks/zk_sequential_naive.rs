@@ -11,7 +11,7 @@ use stores::zookeeper::{Client, ZooKeeper};
 
 use super::known::{DEAF, SESSION, STUCK, breaks};
 use super::zk_queue::{QUEUED, Queue, QueueNode, predecessor};
-use super::zookeeper::{Try, refused, released, settled};
+use super::zookeeper::{Try, refused, settled};
 use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
 pub const SPEC: LockSpec = LockSpec {
@@ -67,6 +67,6 @@ impl Recipe for SequentialNaive {
     }
 
     async fn release(&mut self, _grant: Grant) -> Result<Removed, ReleaseError> {
-        released(self.queue.leave(&self.mine.name).await, Removed::Own)
+        self.queue.release(&self.mine).await
     }
 }

@@ -102,6 +102,23 @@ pub fn released(deleted: Try<()>, whose: Removed) -> Result<Removed, ReleaseErro
     }
 }
 
+/// The result of a release that goes on until its outcome is known. Of one that lost its connection
+/// and then its session, nobody knows whether a first request had removed the node.
+pub async fn release(
+    client: &Client,
+    removal: impl Future<Output = Try<Removed>>,
+) -> Result<Removed, ReleaseError> {
+    let disconnects = client.disconnects();
+    let removed = removal.await;
+    let whose = removed.as_ref().copied().unwrap_or(Removed::Nothing);
+    match released(removed.map(drop), whose) {
+        Err(ReleaseError::NotHeld(why)) if client.disconnects() != disconnects => {
+            Err(ReleaseError::Unknown(why))
+        }
+        result => result,
+    }
+}
+
 /// The error of an acquire that came to nothing and left nothing to clean up but what goes with its
 /// session.
 pub fn refused(error: CallError<Refusal>) -> AcquireError {
