@@ -7,7 +7,7 @@
 
 use super::books::ClaimStep;
 use crate::evidence::Evidence;
-use base::{Change, Kind, Ledger, LedgerEntry, Removed};
+use base::{Change, Kind, Ledger, LedgerEntry, Removed, Shape};
 use histories::holds::Claim;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +21,10 @@ pub(super) fn changes<'a>(
 ) -> Option<Cow<'a, [LedgerEntry]>> {
     if evidence.run.info.workers <= 1 {
         return Some(ledger.entries().into());
+    }
+    // Where a majority decides, one grant has many writes, and some of each try are in vain.
+    if evidence.run.info.lock.shape != Shape::One {
+        return None;
     }
     let mut authors = Authors::of(evidence, ledger);
     let entries = ledger.entries().iter().enumerate();
@@ -95,19 +99,19 @@ impl<'a, 'run> Authors<'a, 'run> {
             return last;
         }
         let claims = self.claims(process, entry);
-        let asking = self.at(ClaimStep::Asking, &claims, entry);
+        let asking = self.without_writers(self.at(ClaimStep::Asking, &claims, entry));
         let is_one = asking.len() == 1;
         let placed = self.of_place(&asking, entry).or_else(|| self.freed_by(&asking, place, entry));
         if placed.is_some() || (self.has_places && asking.len() > 1) {
             let untold =
                 asking.into_iter().filter(|claim| told_place(self.evidence, claim).is_none());
-            return placed.or_else(|| self.first(&untold.collect::<Vec<_>>()));
+            return placed.or_else(|| first(&untold.collect::<Vec<_>>()));
         }
         let renews = self.writers.get(&(entry.server, entry.object)).is_some_and(|it| it.1);
         let next = self.granted_next(&asking, place, entry);
         let next = next.or(last.filter(|_| renews || asking.is_empty()));
         let in_vain = asking.iter().all(|claim| claim.granted().is_none());
-        next.or_else(|| self.first(&asking).filter(|_| is_one || in_vain))
+        next.or_else(|| first(&asking).filter(|_| is_one || in_vain))
     }
 
     fn remover(&mut self, entry: LedgerEntry, process: u32) -> Option<u32> {
@@ -185,14 +189,6 @@ impl<'a, 'run> Authors<'a, 'run> {
         only(&freeing).filter(|_| removed)
     }
 
-    /// The worker that asked first, of those that have written nothing since: over one connection
-    /// the requests come in the order in which they were made.
-    fn first(&self, asking: &[&Claim]) -> Option<u32> {
-        let has_node = |claim: &Claim| self.has_written(claim, self.evidence.time(claim.invoke));
-        let first = asking.iter().min_by_key(|claim| (has_node(claim), claim.invoke));
-        first.map(|claim| claim.process)
-    }
-
     /// Returns true if the worker of a claim has written something since a time.
     fn has_written(&self, claim: &Claim, since_ns: u64) -> bool {
         self.written_ns.get(&claim.process).is_some_and(|at_ns| *at_ns >= since_ns)
@@ -212,13 +208,27 @@ impl<'a, 'run> Authors<'a, 'run> {
         let until_ns = next.map_or(u64::MAX, |next| next.time_ns);
         let granted = |claim: &&Claim| {
             let at_ns = self.evidence.time(claim.granted()?);
-            let asked_ns = self.evidence.facts(claim.granted()?).and_then(|facts| facts.asked_ns);
-            let asked_ns = asked_ns.unwrap_or(self.evidence.time(claim.invoke));
-            let is_in_time = (asked_ns..=until_ns).contains(&entry.time_ns) && at_ns <= until_ns;
-            // The try that led to the grant takes the lock once.
-            is_in_time.then_some((self.has_written(claim, asked_ns), at_ns, claim.process))
+            let is_in_time = self.asked_ns(claim) <= entry.time_ns && at_ns <= until_ns;
+            is_in_time.then_some((at_ns, claim.process))
         };
-        asking.iter().filter_map(granted).min().map(|(.., worker)| worker)
+        asking.iter().filter_map(granted).min().map(|(_, worker)| worker)
+    }
+
+    /// The time of the request that a claim was granted, where its grant tells that, else of the
+    /// first.
+    fn asked_ns(&self, claim: &Claim) -> u64 {
+        let told = claim.granted().and_then(|ok| self.evidence.facts(ok)?.asked_ns);
+        told.unwrap_or(self.evidence.time(claim.invoke))
+    }
+
+    /// Some claims without those whose worker has written something since it asked: a try takes the
+    /// lock once. All of them, if each has.
+    fn without_writers(&self, asking: Vec<&'a Claim>) -> Vec<&'a Claim> {
+        let has = |claim: &&&Claim| self.has_written(claim, self.asked_ns(claim));
+        match asking.iter().filter(|claim| !has(claim)).copied().collect::<Vec<_>>() {
+            fresh if fresh.is_empty() => asking,
+            fresh => fresh,
+        }
     }
 }
 
@@ -231,6 +241,12 @@ fn told_place(evidence: &Evidence<'_>, claim: &Claim) -> Option<u64> {
 fn has_removed_nothing(claim: &Claim) -> bool {
     let has_failed = claim.freed.is_some_and(|(_, kind)| kind == Kind::Fail);
     has_failed || claim.removed == Some(Removed::Nothing)
+}
+
+/// The worker that asked first: over one connection the requests come in the order in which they
+/// were made.
+fn first(asking: &[&Claim]) -> Option<u32> {
+    asking.iter().min_by_key(|claim| claim.invoke).map(|claim| claim.process)
 }
 
 /// The worker of the only claim.
