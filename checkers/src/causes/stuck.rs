@@ -11,8 +11,8 @@ use histories::holds::{AcquireAnswer, Claim, Ending};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// The cause for which nobody is granted a lock, at a time in nanoseconds: that of the latest thing
-/// which stands in the store and was left there by a claim for this lock.
+/// The cause for which nobody is granted a lock, at a time in nanoseconds: that of the thing which
+/// stands in the store and was left there by a claim for this lock, of several the one in front.
 pub(crate) fn of_stuck(case: &Case<'_>, key: usize, at_ns: u64) -> Causes {
     match case.ownership() {
         Some(_) if is_dead(case, at_ns) => Cause::ServerForgets.into(),
@@ -71,16 +71,23 @@ fn left_by<'a>(
         };
         Some((write.at_ns, claim, cause))
     };
-    let latest = match left.standing.get(&key) {
+    let blocking = match left.standing.get(&key) {
         // If all that stands there are places at which clients wait, nobody woke the first.
-        Some(standing) => standing.iter().filter_map(left_by).max_by_key(|(made_ns, ..)| *made_ns),
+        Some(standing) => {
+            let left = standing.iter().filter_map(left_by);
+            // Of nodes that each client makes for itself, all others wait behind the first.
+            match standing.iter().all(|thing| thing.write.place == 0) {
+                true => left.min_by_key(|(made_ns, ..)| *made_ns),
+                false => left.max_by_key(|(made_ns, ..)| *made_ns),
+            }
+        }
         // Nothing does: the reason why the session ended in which a client still asks in vain.
         None => left.sessions.get(&key).and_then(|(claim, ended_ns)| {
             let claim = &case.claims.claims[*claim];
             Some((*ended_ns, claim, why_session_ended(case, claim, *ended_ns, *ended_ns)?))
         }),
     };
-    latest.map(|(_, claim, cause)| (claim, cause))
+    blocking.map(|(_, claim, cause)| (claim, cause))
 }
 
 /// The contents of the store at some time.

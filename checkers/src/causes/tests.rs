@@ -1097,6 +1097,20 @@ fn where_nothing_tells_the_worker_the_causes_stay_open_and_a_lock_may_have_run_o
     assert_eq!(open_causes(&run, "double hold"), causes);
 }
 
+/// Whoever has made a node of its own waits behind those that were there before.
+#[test]
+fn of_two_nodes_that_were_left_behind_the_first_blocks() {
+    let text = "
+        p0       | a-?
+        p1       |     a-----------------
+        p2       |   a-?
+        cut c0-s0| [ ]
+        store    |  0
+        store b  |       2
+        run      |          Q            E";
+    assert_eq!(causes_in(&picture(text), "deadlock"), [Some(Cause::ReplyLost)]);
+}
+
 #[test]
 fn without_a_ledger_a_stuck_lock_may_have_been_left_by_whoever_asked_for_it() {
     let text = "
