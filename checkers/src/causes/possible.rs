@@ -77,7 +77,8 @@ fn causes(
     let in_force = evidence.fault_spans_in(&during).filter(|span| !span.had_none());
     let by_faults = in_force.flat_map(|span| by_fault(evidence, &span.fault, &clients).iter());
     let mut found: Causes = by_faults.filter(|cause| can(*cause)).collect();
-    if found.is_unknown() {
+    // No fault hit those whom it is about, and somebody else's need not have to do with it.
+    if found.iter().all(|cause| cause == Cause::LateRequest) {
         found.extend([Cause::Recipe]);
     }
     found.extend(recorded(evidence, claims, at_ns).filter(|cause| can(*cause)));

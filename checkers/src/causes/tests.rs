@@ -1014,7 +1014,7 @@ fn without_a_ledger_the_faults_in_force_say_which_causes_are_possible() {
         FAULT    |      [               ]";
     let of = |fault: &str| open_causes(&picture(&text.replace("FAULT   ", fault)), "double hold");
     assert_eq!(of("pause c0"), [Cause::HolderPaused, Cause::LateGrant, Cause::LateRequest]);
-    assert_eq!(of("pause c2"), [Cause::LateRequest]);
+    assert_eq!(of("pause c2"), [Cause::LateRequest, Cause::Recipe]);
     assert_eq!(of("freeze c0"), [Cause::ClientClock]);
     assert_eq!(of("freeze s0"), [Cause::ServerClock]);
     assert_eq!(of("evict s0"), [Cause::Evicted]);
