@@ -69,7 +69,12 @@ fn doubt(
     cause: Cause,
 ) -> Option<String> {
     let faults: Vec<String> = schedule.faults.iter().map(|it| it.fault.to_string()).collect();
-    if cause == Cause::Recipe && !faults.is_empty() && !shows_without_faults(lock, schedule, shows)
+    // Who starves goes by how long others hold and wait, which faults make longer.
+    let may_take_faults = shows.anomaly == "starvation";
+    if cause == Cause::Recipe
+        && !faults.is_empty()
+        && !may_take_faults
+        && !shows_without_faults(lock, schedule, shows)
     {
         return Some(format!("the recipe is blamed, and it takes {}", faults.join(", ")));
     }
