@@ -6,6 +6,7 @@
 //! worker that frees what it had written.
 
 use super::books::ClaimStep;
+use super::span::{Trouble, had};
 use crate::evidence::Evidence;
 use base::{Change, Kind, Ledger, LedgerEntry, Removed, Shape};
 use histories::holds::Claim;
@@ -101,7 +102,7 @@ impl<'a, 'run> Authors<'a, 'run> {
         let claims = self.claims(process, entry);
         let asking = self.without_writers(self.at(ClaimStep::Asking, &claims, entry));
         let is_one = asking.len() == 1;
-        let placed = self.of_place(&asking, entry).or_else(|| self.freed_by(&asking, place, entry));
+        let placed = self.of_place(&asking, entry);
         if placed.is_some() || (self.has_places && asking.len() > 1) {
             let untold =
                 asking.into_iter().filter(|claim| told_place(self.evidence, claim).is_none());
@@ -176,24 +177,6 @@ impl<'a, 'run> Authors<'a, 'run> {
         owner.map(|claim| claim.process)
     }
 
-    /// The only worker among those that ask that frees what it asked for when its client removes
-    /// the thing.
-    fn freed_by(&self, asking: &[&'a Claim], place: usize, entry: LedgerEntry) -> Option<u32> {
-        let Change::Written(process) = entry.change else { return None };
-        let is_same = |it: &&LedgerEntry| (it.server, it.object) == (entry.server, entry.object);
-        let next = self.ledger.entries()[place + 1..].iter().find(is_same)?;
-        let removed = next.change == Change::Deleted(process);
-        let mut freeing = self.at(ClaimStep::Releasing, asking, *next);
-        // One that frees whatever is there may not have asked for it.
-        freeing.retain(|it| !has_removed_nothing(it) && it.removed != Some(Removed::Any));
-        only(&freeing).filter(|_| removed)
-    }
-
-    /// Returns true if the worker of a claim has written something since a time.
-    fn has_written(&self, claim: &Claim, since_ns: u64) -> bool {
-        self.written_ns.get(&claim.process).is_some_and(|at_ns| *at_ns >= since_ns)
-    }
-
     /// The worker among those that ask that is granted the lock next, before their client changes
     /// the thing again.
     fn granted_next(&self, asking: &[&Claim], place: usize, entry: LedgerEntry) -> Option<u32> {
@@ -214,17 +197,24 @@ impl<'a, 'run> Authors<'a, 'run> {
         asking.iter().filter_map(granted).min().map(|(_, worker)| worker)
     }
 
-    /// The time of the request that a claim was granted, where its grant tells that, else of the
-    /// first.
+    /// The time of the request that a claim was granted, where its grant tells that by a right
+    /// clock, else of the first.
     fn asked_ns(&self, claim: &Claim) -> u64 {
-        let told = claim.granted().and_then(|ok| self.evidence.facts(ok)?.asked_ns);
-        told.unwrap_or(self.evidence.time(claim.invoke))
+        let first_ns = self.evidence.time(claim.invoke);
+        let told = |ok| Some((ok, self.evidence.facts(ok)?.asked_ns?));
+        let Some((ok, asked_ns)) = claim.granted().and_then(told) else { return first_ns };
+        let asking = first_ns..self.evidence.time(ok);
+        match had(self.evidence, Trouble::ClientClock, claim.process, asking) {
+            true => first_ns,
+            false => asked_ns,
+        }
     }
 
     /// Some claims without those whose worker has written something since it asked: a try takes the
     /// lock once. All of them, if each has.
     fn without_writers(&self, asking: Vec<&'a Claim>) -> Vec<&'a Claim> {
-        let has = |claim: &&&Claim| self.has_written(claim, self.asked_ns(claim));
+        let last_ns = |claim: &Claim| self.written_ns.get(&claim.process).copied();
+        let has = |claim: &&&Claim| last_ns(claim).is_some_and(|at| at >= self.asked_ns(claim));
         match asking.iter().filter(|claim| !has(claim)).copied().collect::<Vec<_>>() {
             fresh if fresh.is_empty() => asking,
             fresh => fresh,

@@ -1074,13 +1074,13 @@ fn a_change_is_of_the_worker_that_asks() {
 }
 
 #[test]
-fn of_several_workers_that_ask_a_write_is_of_the_one_that_frees_it() {
+fn of_several_workers_that_ask_each_writes_once_and_the_first_is_granted_first() {
     let run = of_workers(
         "
         p0       | ak-A==========O
         p1       | ak--A===r-O
-        store b  |   0       a
-        store    |   0",
+        store    |   0
+        store b  |   0       a",
     );
     assert_eq!(causes_in(&run, "double hold"), [Some(Cause::Recipe)]);
 }
