@@ -317,7 +317,9 @@ fn reply_lost_during(case: &Case<'_>, claim: &Claim, during: &Range<u64>) -> Cau
 /// The cause for which a release that was answered at an event was said to have failed, though by
 /// the ledger it removed all that its client had taken; `None`: it did not.
 pub(crate) fn of_denied_release(case: &Case<'_>, claim: &Claim, at: u64) -> Option<Cause> {
-    let (books, during) = (case.ownership()?, case.time(claim.freeing?)..case.time(at));
+    // Which worker of a client removed something is no more than inferred.
+    let books = case.ownership().filter(|_| case.run.info.workers == 1)?;
+    let during = case.time(claim.freeing?)..case.time(at);
     let own = Change::Deleted(claim.process);
     let is_own = |next: &books::Changed| next.change == own && during.contains(&next.at_ns);
     let taken = books.taken(case, claim);

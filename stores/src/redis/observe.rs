@@ -35,6 +35,9 @@ const OPENING_OF_GIVEN: &[u8] = b"HELLO 3\r\nCONFIG SET notify-keyspace-events E
 /// The interval at which a server among replicas is asked for its role and its keys.
 const ASKED_EVERY: Duration = Duration::from_millis(100);
 
+/// The number of times that a server of somebody else is asked for its time.
+const ASKED_FOR_TIME: u32 = 20;
+
 /// The way to observe a server without replicas.
 pub const ALONE: Observer =
     Observer { begin: |server| Box::pin(observe(server, false)), reads_traffic: false };
@@ -44,11 +47,14 @@ pub const MEMBER: Observer =
     Observer { begin: |server| Box::pin(observe(server, true)), reads_traffic: false };
 
 async fn observe(server: ObservedServer, is_member: bool) -> io::Result<Observation> {
-    if let Some(allotment) = &server.allotment {
-        note_setting(server.address, allotment).await.map_err(io::Error::other)?;
-    }
+    let lag_ns = match &server.allotment {
+        Some(allotment) => {
+            Some(prepare(server.address, allotment).await.map_err(io::Error::other)?)
+        }
+        None => None,
+    };
     let (pongs, answered) = watch::channel(0);
-    let mut report = Report::new(server, pongs);
+    let mut report = Report::new(server, pongs, lag_ns);
     let mut hearing = Hearing::begin(&mut report).await?;
     let requests = Arc::new(Mutex::new(hearing.requests.take()));
     let latest = requests.clone();
@@ -74,15 +80,35 @@ async fn observe(server: ObservedServer, is_member: bool) -> io::Result<Observat
     Ok(Observation { following, catch_up: Box::new(catch_up) })
 }
 
-/// Notes in the allotment which changes a server tells of, for whoever clears it.
-async fn note_setting(address: SocketAddr, allotment: &str) -> RedisResult<()> {
+/// Prepares a server of somebody else. Returns the time by which its clock lags behind
+/// CLOCK_MONOTONIC, in nanoseconds.
+async fn prepare(address: SocketAddr, allotment: &str) -> RedisResult<i64> {
     let mut connection = connect(address).await?;
+    note_setting(&mut connection, allotment).await?;
+    lag_ns(&mut connection).await
+}
+
+/// Asks for the time again and again, and goes by the quickest answer.
+async fn lag_ns(connection: &mut MultiplexedConnection) -> RedisResult<i64> {
+    let mut quickest = (u64::MAX, 0);
+    for _ in 0..ASKED_FOR_TIME {
+        let asked_ns = monotonic_nanos();
+        let (seconds, micros): (i64, i64) = cmd("TIME").query_async(connection).await?;
+        let took_ns = monotonic_nanos() - asked_ns;
+        let middle_ns = (asked_ns + took_ns / 2) as i64;
+        quickest = quickest.min((took_ns, middle_ns - seconds * 1_000_000_000 - micros * 1_000));
+    }
+    Ok(quickest.1)
+}
+
+/// Notes in the allotment which changes a server tells of, for whoever clears it.
+async fn note_setting(connection: &mut MultiplexedConnection, allotment: &str) -> RedisResult<()> {
     let get = cmd("CONFIG").arg("GET").arg(SETTING).take();
-    let (_, before): (String, String) = get.query_async(&mut connection).await?;
+    let (_, before): (String, String) = get.query_async(connection).await?;
     let (key, mark) = (within(allotment, SETTING), within(allotment, ""));
     let mut note = pipe();
     note.atomic().cmd("SET").arg(&key).arg(before).cmd("SADD").arg(mark).arg(&key);
-    note.exec_async(&mut connection).await
+    note.exec_async(connection).await
 }
 
 async fn connect(address: SocketAddr) -> RedisResult<MultiplexedConnection> {
@@ -167,11 +193,14 @@ struct Report {
     caller: Option<u16>,
     /// The number of answers to `PING`.
     pongs: watch::Sender<u64>,
+    /// The time by which the server's clock lags behind CLOCK_MONOTONIC; `None`: it is this
+    /// machine's.
+    lag_ns: Option<i64>,
 }
 
 impl Report {
-    const fn new(server: ObservedServer, pongs: watch::Sender<u64>) -> Self {
-        Self { server, events: Vec::new(), caller: None, pongs }
+    const fn new(server: ObservedServer, pongs: watch::Sender<u64>, lag_ns: Option<i64>) -> Self {
+        Self { server, events: Vec::new(), caller: None, pongs, lag_ns }
     }
 
     /// Takes the next thing that the server says.
@@ -223,9 +252,7 @@ impl Report {
         }
         let mut hasher = DefaultHasher::new();
         arguments.split("\" \"").nth(2).map(|value| value.trim_end_matches('"')).hash(&mut hasher);
-        // A server of somebody else may go by another clock.
-        let is_given = self.server.allotment.is_some();
-        let (at_ns, value) = (if is_given { u64::MAX } else { Self::time(time) }, hasher.finish());
+        let (at_ns, value) = (self.time(time), hasher.finish());
         for (object, what, heard_ns) in std::mem::take(&mut self.events) {
             let is_asked = !matches!(what, What::Expired | What::Evicted);
             (self.server.reports)(ServerReport::Change {
@@ -239,12 +266,16 @@ impl Report {
     }
 
     /// The time of a command by CLOCK_MONOTONIC. Its line can be heard after its client has had the
-    /// answer, so it is as old as the server says, by the clock that it shares with this machine.
-    fn time(told: &str) -> u64 {
+    /// answer, so it is as old as the server says: by the clock that it shares with this machine,
+    /// or by one whose lag is known.
+    fn time(&self, told: &str) -> u64 {
         let now_ns = monotonic_nanos();
-        let told_s = told.parse().ok();
-        let then = told_s.map(|told_s| UNIX_EPOCH + Duration::from_secs_f64(told_s));
-        let age = then.and_then(|then| then.elapsed().ok());
+        let Ok(told_s) = told.parse() else { return now_ns };
+        let told = Duration::from_secs_f64(told_s);
+        if let Some(lag_ns) = self.lag_ns {
+            return (told.as_nanos() as i64 + lag_ns) as u64;
+        }
+        let age = (UNIX_EPOCH + told).elapsed();
         now_ns - age.map_or(0, |age| age.as_nanos() as u64)
     }
 }
