@@ -178,7 +178,8 @@ pub(super) fn why(
     match lost.how {
         Change::SessionEnded(_) => why_session_ended(evidence, claim, lost.at_ns, until_ns),
         Change::Expired if promised_life(evidence, claim).is_none() => {
-            why_not_renewed(evidence, claim, lost.at_ns, until_ns)
+            let not_renewed = || was_never_renewed(evidence, lost).then_some(Cause::LongHold);
+            why_not_renewed(evidence, claim, lost.at_ns, until_ns).or_else(not_renewed)
         }
         Change::Expired => Some(why_expired(evidence, claim, lost, until_ns)),
         Change::Wiped | Change::Restored | Change::Evicted
@@ -362,6 +363,13 @@ pub(super) fn why_not_renewed(
         Some(Cause::ServersApart | Cause::HolderCutOff) if promotes => Some(Cause::ServerForgets),
         cause => cause,
     }
+}
+
+/// Returns true if a lock whose recipe knows no end of it ran out as one does that nobody renews,
+/// in its ttl: libraries do not tell when their grants run out.
+fn was_never_renewed(evidence: &Evidence<'_>, lost: &Lost) -> bool {
+    // A server may find it late, and a renewal comes before the last quarter.
+    lost.at_ns.saturating_sub(lost.made_ns) <= evidence.run.info.run.ttl_ns / 4 * 5
 }
 
 /// Returns true if a client could not notice until a time that its session had ended at another: it

@@ -1054,6 +1054,21 @@ fn without_a_ledger_the_claims_say_which_causes_need_no_fault() {
     assert_eq!(of(&shared), [Cause::SharedIdentity, Cause::Recipe]);
 }
 
+/// A library does not say when its grant runs out.
+#[test]
+fn a_lock_that_runs_out_in_its_ttl_and_tells_no_end_was_held_for_too_long() {
+    let text = "
+        p0       | a-A================================O
+        p1       |              aA==O
+        store    |  0         x  1";
+    assert_eq!(causes_in(&picture(text), "double hold"), [Some(Cause::LongHold)]);
+    // It was renewed, and then no more: nothing says why.
+    let renewed = text
+        .replace("         x  1", "                   x  1")
+        .replace("        p1       | ", "        p1       |           ");
+    assert_eq!(causes_in(&picture(&renewed), "double hold"), [None]);
+}
+
 /// A run of one client with two workers, of which the store knows the client alone.
 fn of_workers(text: &str) -> Run {
     let mut run = picture(text);
