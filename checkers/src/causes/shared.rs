@@ -120,12 +120,14 @@ fn taken_back<'a>(
 }
 
 /// Returns true if the store cannot tell a claim from that of another worker which took what it
-/// had: the release of the other compared a mark, and that was the same.
+/// had: the release of the other compared a mark, for all that is known, and that was the same.
 pub(super) fn is_twin(case: &Case<'_>, books: &Books, claim: &Claim, taker: &Claim) -> bool {
     let client = |claim: &Claim| case.run.info.client_of(claim.process);
-    taker.process != claim.process
+    // A client that was started again has another process, and the same workers.
+    let worker = |claim: &Claim| case.run.info.worker_of(claim.process);
+    worker(taker) != worker(claim)
         && client(taker) == client(claim)
-        && (taker.removed == Some(Removed::Own)
+        && (taker.freeing.is_some() && taker.removed != Some(Removed::Any)
             || case.shared(books).has(taker, taker.freeing.unwrap_or(u64::MAX)))
 }
 
