@@ -69,8 +69,8 @@ fn the_client_of_the_readme_holds_without_faults() {
 fn libraries_are_as_the_suite_says() {
     let folder = TempDir::new().expect("a folder");
     let suite = root().join("suites/libraries.toml").display().to_string();
-    let third = std::env::var("PICKLOCK_THIRD").ok().filter(|third| third != "all");
-    let shard = third.map_or("1/1".into(), |third| format!("{third}/3"));
+    let quarter = std::env::var("PICKLOCK_QUARTER").ok().filter(|quarter| quarter != "all");
+    let shard = quarter.map_or("1/1".into(), |quarter| format!("{quarter}/4"));
     let run = ["suite", &suite, "--backend", "local", "--retries", "1", "--shard", &shard];
     let output = picklock(&folder, &run);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
