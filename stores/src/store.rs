@@ -51,8 +51,8 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     const ALLOTMENT: Result<Allotment<Self>, &'static str> =
         Err("nobody can tell its locks from those of others");
 
-    /// Whether a server that others use, too, can be observed; or the reason, as a clause, why it
-    /// cannot.
+    /// The answer to whether a server that others use, too, can be observed: the reason, as a
+    /// clause, if it cannot.
     const OBSERVES_GIVEN: Result<(), &'static str> =
         Err("only its own machine tells what becomes of its data");
 
