@@ -116,6 +116,7 @@ fn a_redis_that_is_observed_names_exact_causes_and_tells_no_more_afterwards() {
         assert!(since.elapsed() < LIMIT, "it observes");
         sleep(Duration::from_millis(50));
     }
+    assert!(ask(address, setting, "+OK\r\n").ends_with("\r\nAKE\r\n+OK\r\n"), "K is others'");
     killed.kill().expect("it lives");
     killed.wait().expect("it has ended");
     let output = run("8s").current_dir(folder.path()).output().expect("it runs");

@@ -29,8 +29,7 @@ const OPENING: &[u8] = b"HELLO 3\r\nCONFIG SET notify-keyspace-events EA\r\n\
     PSUBSCRIBE __keyevent@*\r\nKEYS *\r\nMONITOR\r\nPING\r\n";
 
 /// The same on a server that others use, too: it is not asked for the names of all their keys.
-const OPENING_OF_GIVEN: &[u8] = b"HELLO 3\r\nCONFIG SET notify-keyspace-events EA\r\n\
-    PSUBSCRIBE __keyevent@*\r\nMONITOR\r\nPING\r\n";
+const OPENING_OF_GIVEN: &[u8] = b"HELLO 3\r\nPSUBSCRIBE __keyevent@*\r\nMONITOR\r\nPING\r\n";
 
 /// The interval at which a server among replicas is asked for its role and its keys.
 const ASKED_EVERY: Duration = Duration::from_millis(100);
@@ -84,7 +83,7 @@ async fn observe(server: ObservedServer, is_member: bool) -> io::Result<Observat
 /// CLOCK_MONOTONIC, in nanoseconds.
 async fn prepare(address: SocketAddr, allotment: &str) -> RedisResult<i64> {
     let mut connection = connect(address).await?;
-    note_setting(&mut connection, allotment).await?;
+    have_changes_told(&mut connection, allotment).await?;
     lag_ns(&mut connection).await
 }
 
@@ -101,14 +100,23 @@ async fn lag_ns(connection: &mut MultiplexedConnection) -> RedisResult<i64> {
     Ok(quickest.1)
 }
 
-/// Notes in the allotment which changes a server tells of, for whoever clears it.
-async fn note_setting(connection: &mut MultiplexedConnection, allotment: &str) -> RedisResult<()> {
+/// Has a server tell of all changes, beside what it is to tell others, and notes the former setting
+/// in the allotment, for whoever clears it. One that tells of all changes is left as it is.
+async fn have_changes_told(
+    connection: &mut MultiplexedConnection,
+    allotment: &str,
+) -> RedisResult<()> {
     let get = cmd("CONFIG").arg("GET").arg(SETTING).take();
     let (_, before): (String, String) = get.query_async(connection).await?;
+    if before.contains('A') && before.contains('E') {
+        return Ok(());
+    }
     let (key, mark) = (within(allotment, SETTING), within(allotment, ""));
     let mut note = pipe();
-    note.atomic().cmd("SET").arg(&key).arg(before).cmd("SADD").arg(mark).arg(&key);
-    note.exec_async(connection).await
+    note.atomic().cmd("SET").arg(&key).arg(&before).cmd("SADD").arg(mark).arg(&key);
+    note.exec_async(connection).await?;
+    let set = cmd("CONFIG").arg("SET").arg(SETTING).arg(before + "EA").take();
+    set.exec_async(connection).await
 }
 
 async fn connect(address: SocketAddr) -> RedisResult<MultiplexedConnection> {
@@ -283,7 +291,8 @@ impl Report {
 /// The change that a keyspace event of this kind tells; `None` if what is stored is as it was.
 fn change(kind: &[u8]) -> Option<What> {
     match kind {
-        b"expire" | b"persist" => None,
+        // The last two are told where somebody else wants them.
+        b"expire" | b"persist" | b"keymiss" | b"new" => None,
         b"expired" => Some(What::Expired),
         b"evicted" => Some(What::Evicted),
         b"del" | b"rename_from" | b"move_from" => Some(What::Deleted(By::Caller)),
