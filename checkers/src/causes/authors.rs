@@ -180,9 +180,7 @@ impl<'a, 'run> Authors<'a, 'run> {
     /// The worker among those that ask that is granted the lock next, before their client changes
     /// the thing again.
     fn granted_next(&self, asking: &[&Claim], place: usize, entry: LedgerEntry) -> Option<u32> {
-        let (Change::Written(process) | Change::Deleted(process)) = entry.change else {
-            return None;
-        };
+        let Change::Written(process) = entry.change else { return None };
         let changes = [Change::Written(process), Change::Deleted(process)];
         let is_next = |it: &&LedgerEntry| {
             (it.server, it.object) == (entry.server, entry.object) && changes.contains(&it.change)
