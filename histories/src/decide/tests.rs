@@ -3,8 +3,9 @@
 use super::{Decision, Illegal, Misfit, decide};
 use crate::operation::{Ended, Operation, OperationKind};
 use crate::search::Budget;
+use crate::search::random::{Toy, honest};
 use crate::state::ModelState;
-use base::Mode;
+use base::{Mode, Rng};
 
 const TAKE: OperationKind = OperationKind::acquire(Mode::Exclusive);
 const SHARE: OperationKind = OperationKind::acquire(Mode::Shared);
@@ -51,6 +52,19 @@ fn illegal(model: &str, operations: &[Operation]) -> Illegal {
     match decided(model, operations) {
         Decision::Illegal(illegal) => illegal[0].clone(),
         other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_thousand_operations_with_doubts_are_decided() {
+    for (model, toy) in [("rw", Toy::rw(false)), ("fenced", Toy::rw(true))] {
+        for seed in 0..4 {
+            let operations = honest(toy.clone(), 20, 1_000, 40, &mut Rng::fork(17, seed));
+            let doubts = operations.iter().filter(|it| it.ended == Ended::Info).count();
+            assert!((30..90).contains(&doubts), "{doubts}");
+            let (decision, looks) = costed(model, &operations);
+            assert!(decision == Decision::Legal && looks < 600, "{model} {seed}: {looks} looks");
+        }
     }
 }
 

@@ -105,6 +105,10 @@ impl Model for FencedModel {
         rises && tokens.max().or(*mark) == *reached && from.becomes(to, between)
     }
 
+    fn turn(&self, step: &HolderStep) -> Option<Token> {
+        step.token()
+    }
+
     fn heap((held, _): &Self::State) -> usize {
         held.heap()
     }

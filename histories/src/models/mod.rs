@@ -24,7 +24,7 @@ pub(crate) use {
     reentrant::ReentrantModel, rw::Rw, rw_reentrant::ReentrantRw, semaphore::Semaphore, set::Set,
 };
 
-use crate::operation::{Operation, OperationKind};
+use crate::operation::{Operation, OperationKind, Token};
 use crate::search::{Line, Meter, SearchAnswer, SpentBudget, WantedLine};
 use crate::state::ModelState;
 use crate::sweep::{Rule, strict::StrictLock};
@@ -160,6 +160,12 @@ pub(crate) trait Model {
         _between: Between<'_, Self::Step>,
     ) -> bool {
         false
+    }
+
+    /// The number of a step among those that a line takes in the order of their numbers, and only
+    /// so.
+    fn turn(&self, _step: &Self::Step) -> Option<Token> {
+        None
     }
 
     /// Bytes of a state outside of the state itself, where it can be large.

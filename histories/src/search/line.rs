@@ -5,13 +5,14 @@
 //! is done depth first: at each answer the operation takes its point, after as few others as will
 //! do. The last choice is taken back where no line goes on from it. Choices before the latest few
 //! thousand answers are never taken back: a line that has come so far is hardly ever stuck because
-//! of them, and if it is, there is a shorter line to show. Nothing is decided here.
+//! of them, and if it is, there is a shorter line to show. A line that is found decides, too: see
+//! [`is_soon_found`]. That none is found decides nothing.
 
 use super::EACH;
 use super::meter::{Meter, SpentBudget};
 use super::open::{OperationEvent, Timeline};
-use crate::models::{Around, Model};
-use crate::operation::{Ended, Operation};
+use crate::models::{Around, BeforeGoal, Model};
+use crate::operation::{Ended, Operation, Token};
 use crate::state::ModelState;
 use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
@@ -54,6 +55,23 @@ const TOLD: usize = 2_000;
 const LEVELS: usize = 4_096;
 /// The number of dead ends that are remembered.
 const DEAD: usize = 1 << 16;
+
+/// The looks at the clock after which [`is_soon_found`] gives up.
+const SOON: usize = 512;
+
+/// Returns true if a line of all operations is found in little time.
+pub(super) fn is_soon_found<M: Model>(
+    model: &M,
+    operations: &[&Operation],
+    steps: &[M::Step],
+    timeline: &Timeline,
+    meter: &mut Meter<'_, '_>,
+) -> bool {
+    meter.within(SOON, |meter| {
+        let mut walk = LineWalk::of(model, operations, steps, timeline, u64::MAX);
+        walk.run(meter) == Ok(true)
+    })
+}
 
 /// Looks for a line of these operations, all of one key, as far as the budget goes.
 pub(crate) fn line<M: Model>(
@@ -179,6 +197,19 @@ struct Level<S> {
     bytes: usize,
 }
 
+/// The least turn among the operations that begin from each event on.
+fn turns(events: &[OperationEvent], turn: impl Fn(usize) -> Option<Token>) -> Vec<Option<Token>> {
+    let mut least = None;
+    let mut turns: Vec<Option<Token>> = Vec::with_capacity(events.len());
+    for event in events.iter().rev() {
+        let ours = (!event.is_answer()).then(|| turn(event.operation())).flatten();
+        least = [least, ours].into_iter().flatten().min();
+        turns.push(least);
+    }
+    turns.reverse();
+    turns
+}
+
 struct LineWalk<'a, M: Model> {
     model: &'a M,
     operations: &'a [&'a Operation],
@@ -187,6 +218,9 @@ struct LineWalk<'a, M: Model> {
     /// The events up to which the line is wanted.
     events: &'a [OperationEvent],
     until: u64,
+    /// The least [turn](Model::turn) among the steps that begin from each of the events on, and have
+    /// to be on the line.
+    turns: Vec<Option<Token>>,
     /// The next of them.
     position: usize,
     /// The operations under way there.
@@ -210,12 +244,15 @@ impl<'a, M: Model> LineWalk<'a, M> {
         until: u64,
     ) -> Self {
         let count = timeline.events.partition_point(|event| event.place < until);
+        let events = &timeline.events[..count];
+        let needed = |id: usize| operations[id].certain() && operations[id].deadline() < until;
         Self {
             model,
             operations,
             steps,
             alone: &timeline.alone,
-            events: &timeline.events[..count],
+            turns: turns(events, |id| model.turn(&steps[id]).filter(|_| needed(id))),
+            events,
             until,
             position: 0,
             open: Vec::new(),
@@ -385,7 +422,8 @@ impl<'a, M: Model> LineWalk<'a, M> {
             meter.handle(M::heap(&trial.config.state))?;
             let Some(id) = self.operation_of(&trial.config, *candidate) else { continue };
             let Some(mut child) = self.step(trial, *candidate, id) else { continue };
-            if self.has_twin(&trial.config, id, &before) {
+            let (forced, of_use) = self.use_of(&trial.config, *candidate, &before);
+            if self.has_twin(&trial.config, id, &before) || !(forced || of_use) {
                 continue;
             }
             self.hurry(&mut child, meter)?;
@@ -395,6 +433,9 @@ impl<'a, M: Model> LineWalk<'a, M> {
                 meter.take(bytes)?;
                 level.bytes += bytes;
                 level.work.push_back(child);
+            }
+            if forced {
+                break;
             }
         }
         Ok(())
@@ -449,6 +490,9 @@ impl<'a, M: Model> LineWalk<'a, M> {
         candidate: LineStep,
         id: u32,
     ) -> Option<Trial<M::State>> {
+        if !self.is_in_turn(&trial.config, id) {
+            return None;
+        }
         let state = self.model.apply(&trial.config.state, &self.steps[id as usize])?;
         let mut child = trial.clone();
         match candidate {
@@ -462,6 +506,17 @@ impl<'a, M: Model> LineWalk<'a, M> {
         Some(child)
     }
 
+    /// Returns false if a step that has to be on the line could not be put on it any more.
+    fn is_in_turn(&self, config: &LineConfig<M::State>, id: u32) -> bool {
+        let turn = |id: u32| self.model.turn(&self.steps[id as usize]);
+        let Some(ours) = turn(id) else { return true };
+        let comes_first = |theirs: Token| theirs < ours;
+        let is_missing =
+            |id: &&u32| !config.has(**id) && self.operations[**id as usize].deadline() < self.until;
+        !self.turns.get(self.position).copied().flatten().is_some_and(comes_first)
+            && !self.open.iter().filter(is_missing).filter_map(|id| turn(*id)).any(comes_first)
+    }
+
     /// Returns true if another candidate does the same and must be done earlier.
     fn has_twin(&self, config: &LineConfig<M::State>, id: u32, others: &[LineStep]) -> bool {
         let deadline = |id: u32| self.operations[id as usize].deadline();
@@ -469,6 +524,27 @@ impl<'a, M: Model> LineWalk<'a, M> {
             self.steps[other as usize] == self.steps[id as usize] && deadline(other) < deadline(id)
         };
         others.iter().any(|other| self.operation_of(config, *other).is_some_and(same))
+    }
+
+    /// Says whether a candidate has to come before the goal, and whether it may be needed there: see
+    /// [`Model::is_forced`] and [`Model::is_of_use`].
+    fn use_of(
+        &self,
+        config: &LineConfig<M::State>,
+        candidate: LineStep,
+        others: &[LineStep],
+    ) -> (bool, bool) {
+        let before_goal = |it: LineStep| {
+            let step = &self.steps[self.operation_of(config, it)? as usize];
+            Some(BeforeGoal { step, optional: matches!(it, LineStep::Kind(_)) })
+        };
+        let goal = &self.steps[self.events[self.position].operation()];
+        let left = || others.iter().filter_map(|it| before_goal(*it));
+        let Some(it) = before_goal(candidate) else { return (false, false) };
+        (
+            self.model.is_forced(&config.state, it.step, goal, left()),
+            self.model.is_of_use(&config.state, it, goal, left()),
+        )
     }
 
     /// Takes every step that may as well be taken at once.

@@ -59,6 +59,22 @@ impl<'a, 'b> Meter<'a, 'b> {
         Ok(())
     }
 
+    /// Lets a part of the search go on for so many looks at the clock at most, and forgets what it
+    /// took.
+    pub(crate) fn within<T>(
+        &mut self,
+        looks: usize,
+        part: impl FnOnce(&mut Meter<'_, '_>) -> T,
+    ) -> T {
+        let mut left = looks;
+        let mut expired = || {
+            left = left.saturating_sub(1);
+            left == 0 || (self.budget.expired)()
+        };
+        let memory = self.budget.memory.saturating_sub(self.used);
+        part(&mut Meter::new(&mut Budget { memory, expired: &mut expired }))
+    }
+
     /// Takes memory, in bytes, and stops the search past the budget.
     pub(crate) fn take(&mut self, bytes: usize) -> Result<(), SpentBudget> {
         self.used += bytes;

@@ -35,10 +35,12 @@
 //!   which more is done without a trace. Where the steps that a line lacks can be put in anywhere
 //!   ([`Model::fewer`]), one with fewer steps can as well. Equal optional operations are one kind
 //!   and counted, and those of no use to anybody ([`Model::idle`]) are left out from the beginning.
-//!
 //! * **Haste.** A configuration that another one can still become, by steps that are open for it
 //!   ([`Model::becomes`]), is in haste: the other can go wherever it can. This is asked between two
 //!   answers only, since on the way to one such steps may be needed.
+//! * **Depth.** Each operation of unknown outcome can double the configurations, most of which are
+//!   never needed. So where the search takes long, a line is looked for [in depth](line) for a
+//!   while: if it is found, there is one.
 //!
 //! No recursion; nothing is kept of the past but the configurations. Time and memory are metered
 //! inside each step ([`Meter`]).
@@ -54,6 +56,7 @@ pub(crate) mod random;
 pub(crate) mod tests;
 mod walk;
 
+use line::is_soon_found;
 pub use line::{Line, LinePoint};
 pub(crate) use line::{WantedLine, line};
 pub use meter::Budget;
@@ -87,6 +90,9 @@ pub(crate) enum SearchAnswer {
 /// and a few numbers.
 const EACH: usize = 120;
 
+/// The looks at the clock after which a search among doubts tries another way.
+const SOON: usize = 128;
+
 /// Searches for a line of these operations, all of one key, in any order.
 pub(crate) fn search<M: Model>(
     model: &M,
@@ -108,8 +114,18 @@ fn metered<M: Model>(
     let kept: Vec<&Operation> = happened.iter().map(|id| operations[*id]).collect();
     let steps = model.steps(&kept, meter)?;
     let timeline = Timeline::of(model, &kept, &steps);
-    let open = OpenOperations::of(model, &timeline, &kept, &steps);
-    Ok(match LineSearch::of(model, &steps, open).run(&timeline, meter)? {
+    let is_in_doubt = timeline.begun().any(|id| !kept[id].certain());
+    let in_breadth = |meter: &mut Meter<'_, '_>| {
+        let open = OpenOperations::of(model, &timeline, &kept, &steps);
+        LineSearch::of(model, &steps, open).run(&timeline, meter)
+    };
+    let soon = if is_in_doubt { meter.within(SOON, in_breadth).ok() } else { None };
+    let ended = match soon {
+        Some(ended) => ended,
+        None if is_in_doubt && is_soon_found(model, &kept, &steps, &timeline, meter) => Ok(()),
+        None => in_breadth(meter)?,
+    };
+    Ok(match ended {
         Ok(()) => SearchAnswer::Legal,
         Err(Dead { stuck, concurrent, states }) => SearchAnswer::Illegal {
             stuck: happened[stuck],

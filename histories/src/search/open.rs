@@ -38,6 +38,12 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
+    /// The operations that can matter, as they begin.
+    pub(super) fn begun(&self) -> impl Iterator<Item = usize> {
+        let begins = self.events.iter().filter(|event| !event.is_answer());
+        begins.map(|event| event.operation())
+    }
+
     pub(super) fn of<M: Model>(model: &M, operations: &[&Operation], steps: &[M::Step]) -> Self {
         let last = last(operations);
         let matters = |id: &usize| operations[*id].certain() || !model.idle(&steps[*id], last[*id]);

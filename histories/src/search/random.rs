@@ -93,6 +93,10 @@ impl Toy {
         matches!(self, Self::Lock(lock) if lock.again)
     }
 
+    fn is_held_by(&self, process: u32) -> bool {
+        matches!(self, Self::Lock(lock) if lock.holds.iter().any(|(who, _)| *who == process))
+    }
+
     /// Draws what a process might want to do next; `claims` is the number of grants it believes to
     /// have.
     fn wish(&self, claims: usize, wild: bool, rng: &mut Rng) -> Option<OperationKind> {
@@ -280,6 +284,60 @@ pub(crate) fn history(
     }
     pending.iter().for_each(|open| forget(&mut operations[open.id].action));
     operations
+}
+
+/// A long history without a lie: so many processes take a lock and free it in turn, and of their
+/// operations one in `doubt` ends with an unknown outcome. They go on under the same number.
+pub(crate) fn honest(
+    mut toy: Toy,
+    processes: u32,
+    operations: usize,
+    doubt: u64,
+    rng: &mut Rng,
+) -> Vec<Operation> {
+    let mut all: Vec<Operation> = Vec::new();
+    let mut pending: Vec<Pending> = Vec::new();
+    let mut holds = vec![false; processes as usize];
+    // One that waits for the lock is looked at often.
+    let waits_in_doubt = |rng: &mut Rng| rng.below(16 * doubt) == 0;
+    let mut place = 0;
+    while all.len() < operations {
+        place += 1;
+        let process = rng.below(processes.into()) as u32;
+        let claims = &mut holds[process as usize];
+        let Some(at) = pending.iter().position(|open| all[open.id].process == process) else {
+            let mode = if rng.chance(0.6) { Mode::Shared } else { Mode::Exclusive };
+            let action = match *claims {
+                true => OperationKind::Release { mode: None, permits: 1 },
+                false => OperationKind::acquire(mode),
+            };
+            pending.push(Pending { id: all.len(), done: false });
+            let (invoke, ended) = (place, Ended::Info);
+            all.push(Operation { process, key: 0, invoke, answer: None, ended, action });
+            continue;
+        };
+        let Pending { id, done } = &mut pending[at];
+        let operation = &mut all[*id];
+        if !*done && !waits_in_doubt(rng) {
+            *done = toy.play(process, &mut operation.action);
+            let is_free = matches!(operation.action, OperationKind::Release { .. });
+            // To take again what it already holds, or to free what it does not, fails.
+            if !*done && (is_free || toy.is_held_by(process)) {
+                operation.ended = Ended::Fail;
+            } else {
+                continue;
+            }
+        }
+        match *done && rng.below(doubt) > 0 {
+            true => operation.ended = Ended::Ok,
+            false => forget(&mut operation.action),
+        }
+        operation.answer = Some(place);
+        *claims = toy.is_held_by(process);
+        pending.swap_remove(at);
+    }
+    pending.iter().for_each(|open| forget(&mut all[open.id].action));
+    all
 }
 
 fn answer(done: bool, honest: f64, manner: Behaviour, rng: &mut Rng) -> Ended {
