@@ -3,7 +3,8 @@
 //! its ledger, from its faults alone, that cause is possible. A cause that needs a fault keeps one,
 //! and the recipe needs none: faults that cannot be taken out are its true cause.
 //!
-//! `PICKLOCK_ORACLE` sets another number of runs than 100, `PICKLOCK_FIRST` the first of them.
+//! The first run of a kind speaks for those that follow. `PICKLOCK_ORACLE` sets another number of
+//! runs than 100, `PICKLOCK_FIRST` the first of them.
 
 use base::{Anomaly, Cause, Rng, Run, RunSpec, Task};
 use checkers::Judgement;
@@ -11,10 +12,10 @@ use picklock::schedule::{Schedule, Shows};
 use picklock::setup::{Setup, check_eviction, check_primary, check_servers, check_task};
 use picklock::shrink::{Shrunk, shrink};
 use picklock::simulate;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env::var;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use workloads::TASKS;
 use workloads::TestedLock;
 
@@ -106,55 +107,69 @@ fn shows_without_faults(lock: &TestedLock, schedule: &Schedule, shows: &Shows) -
     (0..FAULTLESS).any(|seed| is_shown(seed) == Some(true))
 }
 
-/// Counts of what was judged, and the mistakes, each with its command.
-#[derive(Default)]
-struct Tally {
-    runs: u64,
-    judged: u64,
-    mistakes: Vec<String>,
+/// An anomaly as it is told, of a lock at a task: each is judged in the first run that shows it.
+type Kind = (String, String, String, Cause);
+
+/// Returns the kinds of anomalies with one cause in the run of a seed, each with its property.
+/// `None`: there is no such run, or it ended early because it took too much memory.
+fn kinds(seed: u64) -> Option<Vec<(Kind, String)>> {
+    let (lock, spec) = drawn(seed)?;
+    let run = simulate::run(&Setup::new(&lock, spec.clone()).ok()?).ok()?;
+    let shown = anomalies(&run).into_iter().filter_map(|(property, anomaly)| {
+        let cause = anomaly.cause.only()?;
+        Some(((lock.name().into(), spec.task.to_string(), anomaly.name, cause), property))
+    });
+    Some(shown.collect())
 }
 
-/// Judges each cause of the run of a seed.
-fn judge(seed: u64, tally: &Mutex<Tally>) {
-    let Some((lock, spec)) = drawn(seed) else { return };
-    let Ok(setup) = Setup::new(&lock, spec.clone()) else { return };
-    // One that takes too much memory ends early.
-    let Ok((run, schedule)) = simulate::record(&setup) else { return };
-    let (mut seen, mut mistakes) = (BTreeSet::new(), Vec::new());
-    for (property, anomaly) in anomalies(&run) {
-        let Some(cause) = anomaly.cause.only() else { continue };
-        if !seen.insert((anomaly.name.clone(), cause)) {
-            continue;
+/// Returns the mistake in the cause of an anomaly of the run of a seed, with its command.
+fn mistake((seed, property, kind): &(u64, String, Kind)) -> Option<String> {
+    let (name, task, anomaly, cause) = kind;
+    let (lock, spec) = drawn(*seed)?;
+    let (_, schedule) = simulate::record(&Setup::new(&lock, spec.clone()).ok()?).ok()?;
+    let (property, anomaly) = (property.clone(), anomaly.clone());
+    let shows = Shows { property, anomaly, cause: Some(*cause) };
+    let why = wrong(&lock, &schedule, &shows, *cause)?;
+    let replay = format!("replay {seed} --algo {name} --nemesis {}", spec.nemesis);
+    let mistake =
+        format!("picklock {replay} --task {task}: {} by {}: {why}", shows.anomaly, cause.name());
+    println!("{mistake}");
+    Some(mistake)
+}
+
+/// Answers for each of these, on all cores, in no order.
+fn on_all_cores<T: Sync, U: Send>(given: &[T], answer: impl Fn(&T) -> Option<U> + Sync) -> Vec<U> {
+    let (next, answers) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some(one) = given.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Some(it) = answer(one) {
+                answers.lock().expect("no thread has panicked").push(it);
+            }
         }
-        let name = anomaly.name;
-        let shows = Shows { property, anomaly: name.clone(), cause: Some(cause) };
-        if let Some(why) = wrong(&lock, &schedule, &shows, cause) {
-            let RunSpec { nemesis, task, .. } = &spec;
-            let replay = format!("replay {seed} --algo {} --nemesis {nemesis}", lock.name());
-            let mistake =
-                format!("picklock {replay} --task {task}: {name} by {}: {why}", cause.name());
-            println!("{mistake}");
-            mistakes.push(mistake);
-        }
-    }
-    let mut tally = tally.lock().expect("no thread has panicked");
-    tally.runs += 1;
-    tally.judged += seen.len() as u64;
-    tally.mistakes.append(&mut mistakes);
+    };
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..threads).for_each(|_| drop(scope.spawn(work)));
+    });
+    answers.into_inner().expect("no thread has panicked")
 }
 
 #[test]
 fn the_cause_of_an_anomaly_is_what_cannot_be_taken_out() {
     let first = number("PICKLOCK_FIRST", 0);
-    let end = first + number("PICKLOCK_ORACLE", 100);
-    let (next, tally) = (AtomicU64::new(first), Mutex::new(Tally::default()));
-    let seeds = || std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
-    let work = || seeds().take_while(|seed| *seed < end).for_each(|seed| judge(seed, &tally));
-    std::thread::scope(|scope| {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        (0..threads).for_each(|_| drop(scope.spawn(work)));
-    });
-    let Tally { runs, judged, mistakes } = tally.into_inner().expect("no thread has panicked");
-    println!("{judged} causes of {runs} runs, {} of them wrong", mistakes.len());
-    assert!(judged > 0 && mistakes.is_empty(), "{}", mistakes.join("\n"));
+    let seeds: Vec<u64> = (first..first + number("PICKLOCK_ORACLE", 100)).collect();
+    let mut shown = on_all_cores(&seeds, |seed| Some((*seed, kinds(*seed)?)));
+    shown.sort_unstable_by_key(|(seed, _)| *seed);
+    let runs = shown.len();
+    let mut firsts = BTreeMap::new();
+    for (seed, kinds) in shown {
+        for (kind, property) in kinds {
+            firsts.entry(kind).or_insert((seed, property));
+        }
+    }
+    let firsts: Vec<(u64, String, Kind)> =
+        firsts.into_iter().map(|(kind, (seed, property))| (seed, property, kind)).collect();
+    let mistakes = on_all_cores(&firsts, mistake);
+    println!("{} kinds in {runs} runs, {} of them wrong", firsts.len(), mistakes.len());
+    assert!(!firsts.is_empty() && mistakes.is_empty(), "{}", mistakes.join("\n"));
 }
