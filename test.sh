@@ -4,7 +4,10 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-step() { printf '\n== %s\n' "$*"; }
+# Says what begins, and after how many seconds of the whole.
+begun=$(date +%s)
+export begun
+step() { printf '\n== %s s: %s\n' $(($(date +%s) - begun)) "$*"; }
 
 # The quarter of the rows on real servers that is run: 1, 2, 3, 4 or `all`. They come in turn, a commit each; where
 # the commits cannot be counted, a day each. PICKLOCK_QUARTER says it otherwise.
