@@ -7,8 +7,9 @@
 //! the last client that went meanwhile and may have taken it along), from there to the heal,
 //! somebody who asks must be granted it. If clients were asking for at least as long again, or
 //! asked again and again (with pauses of a quarter of that at the most), nobody definitely held it
-//! meanwhile and nobody was granted it, the anomaly is `unavailable`. A grant at any time of the
-//! fault span shows that the lock goes on.
+//! meanwhile and nobody was granted it, the anomaly is `unavailable`. A grant within the fault span
+//! shows that the lock goes on, if it was asked for within the span, or came after that bound: any
+//! other may have been on its way before.
 //!
 //! **Limits.** Most faults are shorter than that: without one that was long enough it is
 //! inconclusive. Servers that are cut off one way only are not a minority that is down: those that
@@ -96,15 +97,14 @@ fn is_alone(case: &Case<'_>) -> bool {
     case.run.info.groups().iter().any(|group| group.len() == 1)
 }
 
-/// The anomaly, with its cause where the servers have no majority that could go on.
+/// The anomaly: its cause is the server that was down, alone or among others.
 fn unavailable(case: &Case<'_>, times: u64, witness: [u64; 3]) -> Anomaly {
-    let is_alone = is_alone(case);
-    let reason = match is_alone {
-        true => "its only server was down",
-        false => "a majority of its servers was up",
+    let (cause, reason) = match is_alone(case) {
+        true => (Cause::OnlyServerDown, "its only server was down"),
+        false => (Cause::ServersApart, "a majority of its servers was up"),
     };
     let anomaly = decided("unavailable", times, witness, reason);
-    Anomaly { cause: is_alone.then_some(Cause::OnlyServerDown).into(), ..anomaly }
+    Anomaly { cause: cause.into(), ..anomaly }
 }
 
 enum AvailabilityFinding {
@@ -196,8 +196,11 @@ impl<'c, 'a> Demand<'c, 'a> {
         let Some(healed) = fault_span.healed else { return AvailabilityFinding::TooShort };
         let (begin, to) = (fault_span.shown_at(), case.time(healed));
         let first = self.grants.partition_point(|claim| claim.granted() <= Some(begin));
-        let granted = self.grants.get(first).and_then(|claim| claim.granted());
-        if granted.is_some_and(|ok| case.time(ok) < to) {
+        let settled = case.time(begin).saturating_add(case.run.info.settled_ns());
+        let times = |claim: &&Claim| claim.granted().map(|ok| (claim.invoke, case.time(ok)));
+        let mut granted = self.grants[first..].iter().filter_map(times).take_while(|it| it.1 < to);
+        // The server that is down may have had its part in what was on its way by then.
+        if granted.any(|(invoke, ok)| invoke > begin || ok >= settled) {
             return AvailabilityFinding::Served;
         }
         // Whoever went meanwhile may have taken the lock with him.

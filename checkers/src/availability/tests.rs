@@ -68,6 +68,24 @@ fn who_held_it_before_it_was_due_or_is_served_at_the_heal_is_no_reason() {
 }
 
 #[test]
+fn a_grant_that_was_on_its_way_shows_nothing() {
+    THREE.rejects(
+        "
+        p0       | A=R  a---A=R                              A=R
+        p1       |         a----------------------------------A=R
+        crash s0 |       [                                  ]",
+        "unavailable",
+        1,
+    );
+    THREE.accepts(
+        "
+        p0       | A=R  a----------------A=R                 A=R
+        p1       |         a----------------------------------A=R
+        crash s0 |       [                                  ]",
+    );
+}
+
+#[test]
 fn somebody_is_served() {
     let said = THREE.accepts(
         "
