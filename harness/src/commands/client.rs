@@ -4,7 +4,7 @@
 use base::units::span;
 use base::{
     Acquire, Backend, ClientRequest, Command, Kind, Message, Mode, Notice, Passing, Promises,
-    ReplyOutcome, RunSpec,
+    ReplyOutcome, Response, RunSpec,
 };
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
     (world.prepare)(&hint).map_err(Failure::could_not)?;
     let start = Start { choices: None, logs: None, client: None, progress: &|_| () };
     let backend = (world.start)(&setup, start).map_err(Failure::could_not)?;
-    let mut trial = ClientTrial { backend, next: 0, passed: false, wrong: 0 };
+    let mut trial = ClientTrial { backend, next: 0, passed: false, heard: Vec::new(), wrong: 0 };
     let ended = trial.take(&lock.info.promises);
     let stopped = trial.backend.stop();
     if let Err(why) = ended {
@@ -62,6 +62,8 @@ struct ClientTrial {
     next: u64,
     /// True once a reply of a server has passed a link to a client.
     passed: bool,
+    /// The answers of clients that nobody has listened to yet, each with its process.
+    heard: Vec<(u32, Response)>,
     /// The number of mistakes.
     wrong: u32,
 }
@@ -145,7 +147,18 @@ impl ClientTrial {
     fn hear(&mut self, of: u32, id: u64, within: Duration) -> Result<ReplyOutcome, String> {
         let until = self.backend.now() + within;
         let mut inbox = Vec::new();
-        while self.backend.now() < until {
+        loop {
+            while let Some(place) = self.heard.iter().position(|(process, _)| *process == of) {
+                let (_, response) = self.heard.remove(place);
+                match response.reply.outcome() {
+                    Some(outcome) if response.id == Some(id) => return Ok(outcome),
+                    Some(_) => return Err(stray(response.id, id)),
+                    None => {}
+                }
+            }
+            if self.backend.now() >= until {
+                break;
+            }
             let heard = self.backend.advance(until, Passing::Noted, &mut inbox);
             heard.map_err(|error| error.to_string())?;
             for Message { notice, .. } in inbox.drain(..) {
@@ -155,14 +168,8 @@ impl ClientTrial {
                         return Err(format!("process {process} died: {error}"));
                     }
                     Notice::Interference { what } => return Err(what),
-                    Notice::Client { process, response } if process == of => {
-                        let answered = response.id;
-                        match response.reply.outcome() {
-                            Some(outcome) if answered == Some(id) => return Ok(outcome),
-                            Some(_) => return Err(stray(answered, id)),
-                            None => {}
-                        }
-                    }
+                    // A waiter may be granted the lock before the release has been answered.
+                    Notice::Client { process, response } => self.heard.push((process, response)),
                     _ => {}
                 }
             }
@@ -209,7 +216,8 @@ fn acquire(wait: Duration) -> Command {
 
 fn refused(command: &str, outcome: &ReplyOutcome) -> String {
     let why = outcome.error.as_deref().unwrap_or("without a reason");
-    format!("it answered `{command}` with {:?} ({why})", outcome.kind).to_lowercase()
+    let kind = format!("{:?}", outcome.kind).to_lowercase();
+    format!("it answered `{command}` with {kind} ({why})")
 }
 
 fn stray(answered: Option<u64>, id: u64) -> String {
