@@ -20,6 +20,12 @@ class Etcd3gw:
             time.sleep(0.25)
         return lock
 
+    def extend(self, lock):
+        return lock if lock.refresh() > 0 else None
+
+    def held(self, lock):
+        return lock.is_acquired()
+
     def release(self, lock):
         if not lock.release():
             raise LookupError("the key is not this lock's")

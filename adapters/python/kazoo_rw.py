@@ -18,6 +18,9 @@ class KazooReadWrite:
         except LockTimeout:
             return None
 
+    def held(self, lock):
+        return lock.is_acquired  # It does not ask.
+
     def release(self, lock):
         if not lock.release():
             raise RuntimeError("kazoo says that it was not released")

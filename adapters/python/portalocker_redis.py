@@ -26,6 +26,9 @@ class Portalocker:
         lock.fencing_token = lock.fence_token
         return lock
 
+    def held(self, lock):
+        return not lock.lost
+
     def release(self, lock):
         lock.release()
 

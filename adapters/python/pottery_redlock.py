@@ -15,8 +15,15 @@ class Pottery:
         granted = lock.acquire(timeout=timeout) if timeout else lock.acquire(blocking=False)
         return lock if granted else None
 
+    def extend(self, lock):
+        lock.extend()
+        return lock
+
+    def held(self, lock):
+        return lock.locked() > 0
+
     def release(self, lock):
         lock.release()
 
 
-picklock.serve(Pottery, definite=(pottery.ReleaseUnlockedLock,))
+picklock.serve(Pottery, definite=(pottery.ReleaseUnlockedLock, pottery.ExtendUnlockedLock, pottery.TooManyExtensions))

@@ -20,6 +20,9 @@ class Advisory:
                 return None
         return number
 
+    def held(self, number):
+        return not self.session.closed  # It does not ask.
+
     def release(self, number):
         with self.session.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_unlock(%s)", (number,))

@@ -1,5 +1,4 @@
 """python-redis-lock's Lock, which a thread of its own renews (tried with 4.0.1 on redis-py 8.1.0)."""
-import os
 import time
 import picklock
 import redis
@@ -8,7 +7,9 @@ import redis_lock
 
 class PythonRedisLock:
     def __init__(self, run):
-        self.redis = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=2)
+        host, port = run.servers[0].split(":")
+        # Made so, it sends a command again whose connection broke.
+        self.redis = redis.StrictRedis(host=host, port=int(port), socket_timeout=2)
         self.ttl = max(1, round(run.ttl))
 
     def acquire(self, key, timeout):
@@ -18,6 +19,13 @@ class PythonRedisLock:
             if time.monotonic() >= until:
                 return None
         return lock
+
+    def extend(self, lock):
+        lock.extend()
+        return lock
+
+    def held(self, lock):
+        return lock.get_owner_id() == lock.id
 
     def release(self, lock):
         lock.release()

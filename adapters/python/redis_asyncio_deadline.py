@@ -22,6 +22,9 @@ class Deadline:
         lock = self.redis.lock(key, thread_local=False)
         return lock if self.wait_for(lock.acquire(blocking_timeout=timeout)) else None
 
+    def held(self, lock):
+        return self.wait_for(lock.owned())
+
     def release(self, lock):
         self.wait_for(self.released(lock))
 

@@ -13,6 +13,9 @@ class Again:
         lock = self.redis.lock(key)
         return lock if lock.acquire(blocking_timeout=timeout) else None
 
+    def held(self, lock):
+        return lock.owned()
+
     def release(self, lock):
         while True:
             try:

@@ -13,6 +13,13 @@ class RedisPy:
         lock = self.redis.lock(key, timeout=self.ttl)
         return lock if lock.acquire(blocking_timeout=timeout) else None
 
+    def extend(self, lock):
+        lock.reacquire()
+        return lock
+
+    def held(self, lock):
+        return lock.owned()
+
     def release(self, lock):
         lock.release()
 

@@ -12,6 +12,13 @@ class Shared:
         lock = self.locks.setdefault(key, self.redis.lock(key, timeout=self.ttl, thread_local=False))
         return lock if lock.acquire(blocking_timeout=timeout) else None
 
+    def extend(self, lock):
+        lock.reacquire()
+        return lock
+
+    def held(self, lock):
+        return lock.owned()
+
     def release(self, lock):
         lock.release()
 
