@@ -60,6 +60,7 @@ need ruby ruby
 need "$(find /usr/share/rubygems-integration/all/gems/redis-*/lib/redis.rb 2>/dev/null | head -n 1)" ruby-redis
 need php php-cli
 need /usr/share/php/Symfony/Component/Lock/autoload.php php-symfony-lock
+need /usr/share/php/Malkusch/Lock/autoload.php php-malkusch-lock
 need "$(find /usr/lib/php/*/redis.so 2>/dev/null | head -n 1)" php-redis
 if [ ${#missing[@]} -gt 0 ]; then
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
@@ -76,13 +77,17 @@ export HOME=${HOME:-$(getent passwd "$(id -u)" | cut -d : -f 6)}
 python=${XDG_CACHE_HOME:-$HOME/.cache}/picklock-adapters/python
 [ -x "$python/bin/pip" ] || /usr/bin/python3 -m venv --system-site-packages "$python"
 "$python/bin/pip" install -q --disable-pip-version-check -r adapters/python/requirements.txt
-# And two of another version, each beside the rest.
-for library in redis==5.0.8/redis_asyncio_deadline.py kazoo==2.11.0/kazoo_rw.py; do
+# And three of another version, each beside the rest.
+for library in redis==5.0.8/redis_asyncio_deadline.py kazoo==2.11.0/kazoo_rw.py tenacity==6.1.0/etcd3_lock.py; do
     PATH=$python/bin:$PATH sh adapters/python/with.sh "${library%/*}" "${library#*/}" </dev/null
 done
 
 # Compiled meanwhile, if it is not yet; whoever needs it waits for it.
-sh adapters/go/run.sh etcd_mutex </dev/null &
+{
+    sh adapters/go/run.sh etcd_mutex
+    sh adapters/rust/run.sh redlock
+    sh adapters/rust/run.sh rslock
+} </dev/null &
 
 if ! docker info >/dev/null 2>&1; then
     # A fresh installation starts the daemon where there is an init system; elsewhere it is ours.

@@ -65,6 +65,22 @@ fn the_client_of_the_readme_holds_without_faults() {
     assert!(text(&held).contains(again), "{}", text(&held));
 }
 
+/// etcd3's lock waits by tenacity, later versions of which call it in a way that it does not know.
+#[test]
+fn a_check_finds_a_library_that_does_not_go_with_another() {
+    let folder = TempDir::new().expect("a folder");
+    let checked = |adapter_file: &str| {
+        picklock(&folder, &["client", "check", "--lock", &adapter(adapter_file)])
+    };
+    let broken = checked("python/etcd3_lock.toml");
+    assert_eq!(broken.status.code(), Some(1), "{}", text(&broken));
+    let refused = "✗ another client that tries once is refused while it is held: not so, it \
+                   answered `acquire` with info (TypeError(";
+    assert!(text(&broken).contains(refused), "{}", text(&broken));
+    let sound = checked("python/etcd3_lock_tenacity_6.toml");
+    assert_eq!(sound.status.code(), Some(0), "{}", text(&sound));
+}
+
 #[test]
 fn libraries_are_as_the_suite_says() {
     let folder = TempDir::new().expect("a folder");

@@ -71,6 +71,6 @@ fn a_library_is_no_lock_of_the_catalogue_and_has_an_adapter() {
     assert!(hint("Redis_Py").is_some_and(|it| it.contains("adapters/python/redis_py.toml")));
     let begun = hint("redisson").expect("a hint");
     assert!(begun.contains("adapters/not-run/RedissonLock.java") && begun.contains("--client"));
-    assert!(hint("hazelcast").is_some_and(|it| it.contains("some ten lines")));
+    assert!(hint("sherlock").is_some_and(|it| it.contains("adapters/python/sherlock_redis.toml")));
     assert_eq!(hint("zk-rw"), None);
 }

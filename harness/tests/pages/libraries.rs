@@ -23,6 +23,18 @@ To test your own, see [own-lock.md](own-lock.md).
 ";
 
 const TAIL: &str = "
+## Found by `picklock client check`
+
+The `Lock` of etcd3 0.12.0 waits by tenacity, later versions of which call it in another way: with tenacity 9.2.1, every
+acquire of a lock that somebody holds ends with a TypeError
+([python/etcd3_lock.toml](../adapters/python/etcd3_lock.toml)), with tenacity 6.1.0 none does
+([python/etcd3_lock_tenacity_6.toml](../adapters/python/etcd3_lock_tenacity_6.toml)).
+
+```
+picklock client check --lock adapters/python/etcd3_lock.toml
+✗ another client that tries once is refused while it is held: not so, it answered `acquire` with info (TypeError(…
+```
+
 ## Not run here
 
 These adapters were written from the documentation of their libraries, which no package of Debian has, and have never
@@ -30,6 +42,7 @@ been run by picklock. Each says so in its first lines.
 
 | library | adapter |
 | --- | --- |
+| Hazelcast 5, `FencedLock` | [not-run/HazelcastFencedLock.java](../adapters/not-run/HazelcastFencedLock.java) |
 | node-redlock 5 | [not-run/node_redlock.mjs](../adapters/not-run/node_redlock.mjs) |
 | Redisson, `RLock` | [not-run/RedissonLock.java](../adapters/not-run/RedissonLock.java) |
 | redsync 4 | [not-run/redsync_mutex.go](../adapters/not-run/redsync_mutex.go) |
