@@ -166,8 +166,9 @@ fn test_sh_runs_every_test() {
 fn every_action_that_ci_takes_from_others_is_named_by_its_commit() {
     let root = root();
     let files = ["ci", "explore", "slow"].map(|name| format!(".github/workflows/{name}.yml"));
-    let others = [".github/actions/gate/action.yml", "docs/examples/gate.yml"].map(String::from);
-    for file in files.iter().chain(&others) {
+    let examples = ["gate", "own-lock"].map(|name| format!("docs/examples/{name}.yml"));
+    let action = ".github/actions/gate/action.yml".to_owned();
+    for file in files.iter().chain(&examples).chain([&action]) {
         let text = std::fs::read_to_string(root.join(file)).expect("a workflow");
         let used = text.lines().filter_map(|line| line.split_once("uses: "));
         for (_, action) in used.filter(|(_, action)| !action.starts_with("./")) {
