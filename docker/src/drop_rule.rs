@@ -31,7 +31,7 @@ impl DropRule {
 
     /// Puts it up.
     pub async fn add(&self) -> Result<(), BackendError> {
-        self.deaf.shell(&format!("iptables -w -A {}", self.rule())).await.map(drop)
+        self.deaf.root_shell(&format!("iptables -w -A {}", self.rule())).await.map(drop)
     }
 
     /// Takes it down. Returns the number of packets that it dropped.
@@ -40,9 +40,9 @@ impl DropRule {
             // Its network namespace is gone, and the rule with it.
             return Ok(0);
         }
-        let seen = self.deaf.shell("iptables -w -nvxL INPUT").await?;
+        let seen = self.deaf.root_shell("iptables -w -nvxL INPUT").await?;
         // It is missing when the server was started again meanwhile.
-        self.deaf.shell(&format!("iptables -w -D {} || true", self.rule())).await?;
+        self.deaf.root_shell(&format!("iptables -w -D {} || true", self.rule())).await?;
         Ok(dropped(&seen, self.silenced))
     }
 

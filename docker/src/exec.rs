@@ -6,13 +6,26 @@ use testcontainers::bollard::Docker;
 use testcontainers::bollard::errors::Error;
 use testcontainers::bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
 
+/// The user that a command runs as.
+#[derive(Clone, Copy, Debug)]
+pub enum User {
+    /// The user of the server.
+    Server,
+    /// Root, with the capabilities that the container was given.
+    Root,
+}
+
 /// The exit code of a command and its output, stdout and stderr together.
 pub async fn run(
     docker: &Docker,
     container: &str,
-    command: &str,
+    (user, command): (User, &str),
 ) -> Result<(Option<i64>, String), Error> {
     let options = CreateExecOptions {
+        user: match user {
+            User::Server => None,
+            User::Root => Some("root"),
+        },
         cmd: Some(vec!["sh", "-c", command]),
         attach_stdout: Some(true),
         attach_stderr: Some(true),

@@ -37,7 +37,10 @@ pub fn run_in(
 ) -> Result<String, BackendError> {
     let none = || BackendError(format!("there is no server {server}"));
     let server = backend.servers().get(server).ok_or_else(none)?;
-    match backend.wait_for(server.run(command)).map_err(|error| broken(command, error))? {
+    match backend
+        .wait_for(server.run(exec::User::Server, command))
+        .map_err(|error| broken(command, error))?
+    {
         (Some(0), said) => Ok(said),
         (code, said) => Err(BackendError(format!("`{command}` ended with {code:?}: {said}"))),
     }

@@ -2,7 +2,7 @@
 
 use super::clock::{self, ContainerClock};
 use super::drop_rule::DropRule;
-use super::exec;
+use super::exec::{self, User};
 use super::node::{DATA, RunContainers};
 use async_trait::async_trait;
 use base::{BackendError, Direction};
@@ -147,7 +147,16 @@ impl DockerServer {
 
     /// Runs a command in the container, which has to succeed, and returns its output.
     pub async fn shell(&self, command: &str) -> Result<String, BackendError> {
-        let run = timeout(COMMAND_LIMIT, self.run(command)).await;
+        self.shell_as(User::Server, command).await
+    }
+
+    /// Does the same as root, who may change what the container's network lets through.
+    pub async fn root_shell(&self, command: &str) -> Result<String, BackendError> {
+        self.shell_as(User::Root, command).await
+    }
+
+    async fn shell_as(&self, user: User, command: &str) -> Result<String, BackendError> {
+        let run = timeout(COMMAND_LIMIT, self.run(user, command)).await;
         let run = run.map_err(|_| self.broken(format!("cannot run {command:?}"), "no answer"))?;
         let (code, output) = run.map_err(|e| self.broken(format!("cannot run {command:?}"), e))?;
         if code == Some(0) {
@@ -159,9 +168,9 @@ impl DockerServer {
     /// Runs a command, and returns its exit code and its output. The engine may hear of a short
     /// pause only after it has ended, and takes the server for paused until it hears of the end,
     /// too.
-    pub async fn run(&self, command: &str) -> Result<(Option<i64>, String), Error> {
+    pub async fn run(&self, user: User, command: &str) -> Result<(Option<i64>, String), Error> {
         loop {
-            match exec::run(&self.docker, self.id(), command).await {
+            match exec::run(&self.docker, self.id(), (user, command)).await {
                 Err(Error::DockerResponseServerError { status_code: 409, .. })
                     if self.is_running() =>
                 {
@@ -362,7 +371,7 @@ impl StartedServer for DockerServer {
 
     async fn silence(&self) -> Result<(), BackendError> {
         let rules = ["OUTPUT", "INPUT"].map(|chain| format!("iptables -w -I {chain} -j DROP"));
-        self.shell(&rules.join(" && ")).await.map(drop)
+        self.root_shell(&rules.join(" && ")).await.map(drop)
     }
 
     async fn shell_in_data(&self, command: String) -> Result<String, BackendError> {

@@ -32,6 +32,11 @@ fn servers_serve_alone_and_cleaning_leaves_what_is_in_use() {
         networks.starts_with("picklock-") && networks.trim().split(' ').count() == 1,
         "{networks}"
     );
+    // In the table of the engine, who is root.
+    let top = docker(&["top", &container, "-eo", "uid,pid,comm"]);
+    let ran_by = |line: &str| line.split_whitespace().next().map(String::from);
+    assert!(top.contains("redis-server"), "{top}");
+    assert!(top.lines().skip(1).all(|it| ran_by(it).as_deref() != Some("0")), "{top}");
     assert_eq!(redis(address, "SET k v"), "+OK\r\n+OK\r\n");
     drop(servers);
     assert_eq!(docker(&["ps", "-aq", "--no-trunc", "--filter", &format!("id={container}")]), "");

@@ -102,31 +102,26 @@ impl Store for Postgres {
 /// The variable with the password of a client, as PostgreSQL's own library reads it.
 const PASSWORD: &str = "PGPASSWORD";
 
-/// Starts a server in the folder `$1`, for clients of the address `$2` and the port `$3`. It
-/// refuses to be root, who starts it in a container: there new data is a copy of what the image
-/// has. Elsewhere it is a copy of what the first start makes beside it, with the password that it
-/// finds in its data: who may speak to a server may run programs as its user. By itself a server waits
-/// with an acknowledgement until the write is on disk. What is kept in memory is little, so that
-/// many of them fit on a machine, and is shared by a file in its data, which nobody has to remove
-/// by itself.
+/// Starts a server in the folder `$1`, for clients of the address `$2` and the port `$3`. New data is
+/// a copy of what stands beside it: the image of the containers has that, and elsewhere the first
+/// start makes it, with the password that it finds in its data, if any: who may speak to a server
+/// may run programs as its user. By itself a server waits with an acknowledgement until the write
+/// is on disk. What is kept in memory is little, so that many of them fit on a machine, and is
+/// shared by a file in its data, which nobody has to remove by itself.
 const START: &str = "set -e
     for bin in /usr/lib/postgresql/*/bin; do PATH=$PATH:$bin; done
-    new=/var/lib/postgresql/new
-    as=\"setpriv --reuid=postgres --regid=postgres --clear-groups\"
-    if [ \"$(id -u)\" != 0 ]; then
-        new=$1/../new
-        as=
-        if [ ! -e \"$new\" ]; then
-            initdb -D \"$new.part\" --auth=scram-sha-256 --pwfile=\"$1/password\" --username=postgres --no-locale --encoding=UTF8 --no-sync
-            echo 'CREATE TABLE locks (name text PRIMARY KEY)' |
-                postgres --single -D \"$new.part\" -c dynamic_shared_memory_type=mmap postgres
-            mv \"$new.part\" \"$new\"
-        fi
+    new=$1/../new
+    if [ ! -e \"$new\" ]; then
+        auth=trust pwfile=
+        if [ -e \"$1/password\" ]; then auth=scram-sha-256 pwfile=$1/password; fi
+        initdb -D \"$new.part\" --auth=$auth ${pwfile:+\"--pwfile=$pwfile\"} --username=postgres --no-locale --encoding=UTF8 --no-sync
+        echo 'CREATE TABLE locks (name text PRIMARY KEY)' |
+            postgres --single -D \"$new.part\" -c dynamic_shared_memory_type=mmap postgres
+        mv \"$new.part\" \"$new\"
     fi
     [ -e \"$1/PG_VERSION\" ] || cp -a \"$new/.\" \"$1\"
-    [ -z \"$as\" ] || chown postgres:postgres \"$1\"
     chmod 700 \"$1\"
-    exec $as postgres -D \"$1\" -c listen_addresses=\"$2\" -c port=\"$3\" \
+    exec postgres -D \"$1\" -c listen_addresses=\"$2\" -c port=\"$3\" \
         -c unix_socket_directories= -c max_connections=300 -c shared_buffers=16MB \
         -c wal_level=minimal -c max_wal_senders=0 -c dynamic_shared_memory_type=mmap";
 
