@@ -3,13 +3,14 @@
 //! data.
 
 use std::fs;
-use std::net::{SocketAddr, SocketAddrV4};
+use std::net::SocketAddr;
 use std::path::Path;
+use testbed::tcp_owner;
 
 /// Returns the number of the server, of those with a folder in this one, that has connected from an
 /// address to one of ours; `None` if it is gone already.
 pub fn caller(from: SocketAddr, to: SocketAddr, folder: &Path) -> Option<u32> {
-    let socket = format!("socket:[{}]", inode(from, to)?);
+    let socket = format!("socket:[{}]", tcp_owner::find(from, to)?.inode);
     let processes = fs::read_dir("/proc").ok()?.flatten().map(|entry| entry.path());
     processes
         .filter(|process| has_open(process, &socket))
@@ -29,24 +30,6 @@ fn has_open(process: &Path, socket: &str) -> bool {
     links.any(|link| link.as_os_str() == socket)
 }
 
-/// The number by which the kernel knows the socket at one end of a connection of this machine.
-fn inode(at: SocketAddr, other: SocketAddr) -> Option<String> {
-    let (SocketAddr::V4(at), SocketAddr::V4(other)) = (at, other) else { return None };
-    let ends = (written(at), written(other));
-    let connections = fs::read_to_string("/proc/net/tcp").ok()?;
-    connections.lines().find_map(|line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let is_it =
-            fields.get(1) == Some(&ends.0.as_str()) && fields.get(2) == Some(&ends.1.as_str());
-        fields.get(9).filter(|_| is_it).map(|inode| (*inode).to_owned())
-    })
-}
-
-/// An address, as the kernel writes it.
-fn written(address: SocketAddrV4) -> String {
-    format!("{:08X}:{:04X}", u32::from_ne_bytes(address.ip().octets()), address.port())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,8 +45,8 @@ mod tests {
         // This process works in no folder of a server.
         assert_eq!(caller(from, to, &here), None);
         let process = Path::new("/proc/self");
-        let socket = |inode: String| format!("socket:[{inode}]");
-        assert!(has_open(process, &socket(inode(from, to).expect("it is open"))));
+        let inode = tcp_owner::find(from, to).expect("it is open").inode;
+        assert!(has_open(process, &format!("socket:[{inode}]")));
         drop(stream);
         assert!(!has_open(process, "socket:[0]"));
         let folder = tempfile::tempdir().expect("a folder");

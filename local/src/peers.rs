@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use stores::Door;
 use testbed::broken;
 use testbed::link_proxy::{Delay, HeldDirection, LinkProxy};
 
@@ -98,7 +99,9 @@ impl Peers {
     /// Makes the links to a server lead to it.
     pub fn aim(&self, server: u32) -> Result<(), BackendError> {
         let mut links = self.to(server);
-        links.try_for_each(|link| link.proxy.set_target(Some(link.target))).map_err(no_link)
+        links
+            .try_for_each(|link| link.proxy.set_target(Some(Door::unlocked(link.target))))
+            .map_err(no_link)
     }
 
     /// Makes the links to a server refuse connections, as its machine does while it is down.

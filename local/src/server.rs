@@ -14,7 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use stores::{Launch, Probe};
+use stores::{Launch, Login, Probe};
 use testbed::link_proxy::{HeldBack, HeldDirection, LinkProxy};
 use testbed::own_process::OwnProcess;
 use testbed::wall_clock::ServerWallClock;
@@ -29,6 +29,8 @@ pub struct ServerSetup {
     pub launch: Launch,
     /// The user that it runs as, if it cannot be what picklock is.
     pub user: Option<ServerUser>,
+    /// The exchange with which a connection to it begins, if it asks for a password.
+    pub login: Option<Login>,
     /// The question that tells whether it serves.
     pub probe: Probe,
     /// The port on which it serves clients.
@@ -191,6 +193,10 @@ impl StartedServer for LocalServer {
             true => Ok((Ipv4Addr::LOCALHOST, self.setup.port.number()).into()),
             false => Err(self.broken("has no address", "it has not served yet")),
         }
+    }
+
+    fn login(&self) -> Option<Login> {
+        self.setup.login.clone()
     }
 
     fn is_running(&self) -> bool {

@@ -27,7 +27,7 @@ pub struct LocalServers {
     all: Vec<Arc<LocalServer>>,
     /// The ports on which they listen for each other.
     _peer_ports: Vec<Vec<Port>>,
-    password: String,
+    password: Option<String>,
     _folder: Folder,
 }
 
@@ -70,7 +70,10 @@ impl Servers for LocalServers {
         } else {
             peers.with_proxies()?
         });
-        let password = password().map_err(|e| broken("cannot make a password", e))?;
+        let password = match cluster.asks_password {
+            true => Some(password().map_err(|e| broken("cannot make a password", e))?),
+            false => None,
+        };
         let making = Making { store, cluster, user, peers, numbers, peer_ports, tell, password };
         let start = async |number| making.start(number, folder.path());
         let mut all = Vec::new();
@@ -91,7 +94,7 @@ impl Servers for LocalServers {
     }
 
     fn password(&self) -> Option<&str> {
-        Some(&self.password)
+        self.password.as_deref()
     }
 
     /// Nothing: what is done to a process has to be asked for.
@@ -117,7 +120,7 @@ struct Making {
     /// True if they tell each other the addresses of third ones.
     tell: bool,
     /// The password of the servers that ask for one.
-    password: String,
+    password: Option<String>,
 }
 
 impl Making {
@@ -139,7 +142,7 @@ impl Making {
             peer_ports: self.numbers[number as usize].clone(),
             source: self.tell.then(|| source(number).to_string()),
             proxy: self.peers.proxy(number),
-            password: Some(self.password.clone()),
+            password: self.password.clone(),
         };
         let launch = self.store.launch(&self.cluster, number, &place);
         let probe = self.store.probe(&self.cluster, number);
@@ -149,6 +152,7 @@ impl Making {
             number,
             launch,
             user: self.user.clone(),
+            login: self.password.as_deref().and_then(|it| self.store.login(it)),
             probe,
             port,
             folder,

@@ -6,7 +6,7 @@ use base::BackendError;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
-use testbed::broken;
+use testbed::{broken, tcp_owner};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
@@ -67,6 +67,9 @@ async fn listen(listener: TcpListener, links: BTreeMap<u16, u16>) {
 
 /// Leads a connection to a link.
 async fn serve(mut client: TcpStream, links: &BTreeMap<u16, u16>) -> io::Result<()> {
+    if !tcp_owner::is_from_us(&client) {
+        return Ok(());
+    }
     client.set_nodelay(true)?;
     // The ways to prove who one is, of which none is asked for.
     let [_, ways] = read(&mut client).await?;

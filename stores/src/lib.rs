@@ -7,6 +7,7 @@ mod bookkeeper;
 pub mod common_log;
 #[cfg(any(test, feature = "real"))]
 pub mod conformance;
+mod door;
 pub mod driver;
 mod enumerable;
 pub mod etcd;
@@ -39,6 +40,7 @@ pub use allotment::Clearing;
 pub use allotment::{Allotment, Whose};
 pub use base::Shape;
 pub use bookkeeper::Bookkeeper;
+pub use door::{Door, Login};
 pub use enumerable::Enumerable;
 pub use junk::Junk;
 pub use launch::{Joining, Launch, Member, Need, PROGRAM_FOLDERS, Place, Ports, Probe};
@@ -236,6 +238,14 @@ macro_rules! stores {
             ) -> Vec<(&'static str, String)> {
                 match self {
                     $(Self::$name => <$store>::variables(servers, password),)*
+                }
+            }
+
+            /// Returns the exchange with which a connection to a server begins that asks for this
+            /// password.
+            pub fn login(self, password: &str) -> Option<Login> {
+                match self {
+                    $(Self::$name => <$store>::login(password),)*
                 }
             }
 

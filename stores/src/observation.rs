@@ -1,11 +1,11 @@
 //! The observation of a real server: the changes to what it stores, from its own reports, from its
 //! log or from its answers to clients, read beside the run.
 
+use crate::Door;
 use crate::common_log::{LoggedTransaction, RequestId};
 use crate::model::{Name, Noted};
 use futures_util::future::BoxFuture;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -89,8 +89,8 @@ pub type Shell = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<String>> + 
 
 /// A server to be observed.
 pub struct ObservedServer {
-    /// The address at which it serves.
-    pub address: SocketAddr,
+    /// The way to it.
+    pub door: Door,
     /// The name that all keys of the run begin with on a server that others use, too; `None` on one
     /// of our own.
     pub allotment: Option<String>,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::StoreId;
 use crate::allotment::Allotment;
+use crate::door::Login;
 use crate::driver::Driver;
 use crate::enumerable::Enumerable;
 use crate::junk::Junk;
@@ -131,6 +132,12 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// address of each, `host:port`, and their password, if they have one.
     fn variables(servers: &[String], password: Option<&str>) -> Vec<(&'static str, String)>;
 
+    /// Returns the exchange with which a connection to a server begins that asks for this password;
+    /// `None` where the store has no passwords, or its clients name them.
+    fn login(_password: &str) -> Option<Login> {
+        None
+    }
+
     /// Returns true if what travels on a connection between a client and a real server carries a
     /// call of the lock, or the answer to one, and is not a client library's own housekeeping.
     fn carries_call(_bytes: &[u8]) -> bool {
@@ -202,6 +209,9 @@ pub struct Cluster {
     pub timing: Timing,
     /// True if faults set the wall clocks of real servers, which have to be started for that.
     pub sets_clocks: bool,
+    /// True if the servers ask for a password that other users of the machine do not know, where
+    /// they can.
+    pub asks_password: bool,
     /// The addresses of servers that somebody else runs, `host:port` by number; none if they are to
     /// be started.
     pub given: Vec<String>,
@@ -210,7 +220,8 @@ pub struct Cluster {
 impl Cluster {
     /// Makes the servers of a topology, with these settings.
     pub fn new(topology: &'static Topology, ttl: Duration, timing: Timing) -> Self {
-        Self { topology, ttl, timing, sets_clocks: false, given: Vec::new() }
+        let (sets_clocks, asks_password) = (false, true);
+        Self { topology, ttl, timing, sets_clocks, asks_password, given: Vec::new() }
     }
 
     /// The number of servers.

@@ -7,6 +7,7 @@ pub mod own_process;
 pub mod owner;
 pub mod probe;
 pub mod process;
+pub mod tcp_owner;
 pub mod toxiproxy;
 pub mod wall_clock;
 

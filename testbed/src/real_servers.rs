@@ -22,7 +22,8 @@ pub struct RealServers<S: Servers> {
 }
 
 impl<S: Servers> RealServers<S> {
-    /// Starts them and waits until they all serve.
+    /// Starts them and waits until they all serve. They ask nobody for a password, as the servers
+    /// that others run do not, for which some stand.
     ///
     /// # Errors
     /// Fails when a server does not come up, or there is nothing to start it with.
@@ -33,7 +34,8 @@ impl<S: Servers> RealServers<S> {
         progress: &dyn Fn(&str),
     ) -> Result<Self, BackendError> {
         let runtime = runtime_of_its_own()?;
-        let cluster = Cluster::new(topology, ttl, Timing::of(ttl));
+        let open = Cluster::new(topology, ttl, Timing::of(ttl));
+        let cluster = Cluster { asks_password: false, ..open };
         let servers = runtime.block_on(S::start(store, cluster, progress))?;
         let mut it =
             Self { runtime, servers: Some(servers), addresses: Vec::new(), cuts: Vec::new() };

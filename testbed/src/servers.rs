@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use stores::{Cluster, StoreId};
+use stores::{Cluster, Door, Login, StoreId};
 
 use super::link_proxy::LinkProxy;
 use super::wall_clock::ServerWallClock;
@@ -90,6 +90,19 @@ pub trait StartedServer: Send + Sync + 'static {
     /// # Errors
     /// Fails when it has not served yet.
     fn address(&self) -> Result<SocketAddr, BackendError>;
+
+    /// The exchange with which a connection to it begins; `None` if it asks for no password.
+    fn login(&self) -> Option<Login> {
+        None
+    }
+
+    /// The way to where it was last seen to serve.
+    ///
+    /// # Errors
+    /// Fails when it has not served yet.
+    fn door(&self) -> Result<Door, BackendError> {
+        Ok(Door { address: self.address()?, login: self.login() })
+    }
 
     /// Returns true if it should be running and nothing is being done to it.
     fn is_running(&self) -> bool;

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stores::observation::Passage;
-use stores::{StoreId, WorldSpec};
+use stores::{Door, StoreId, WorldSpec};
 
 /// Keeps the randomness of the links apart from that of the clients.
 const LINKS: u64 = 1 << 40;
@@ -113,7 +113,7 @@ impl<S: StartedServer> Testbed<S> {
     /// Makes the links of a server lead to its present address. `data` is what it was to keep, if
     /// it had been there before.
     pub async fn aim_links(&self, server: &Arc<S>, data: Option<Data>) -> Result<(), BackendError> {
-        let (address, number) = (server.address()?, server.number());
+        let (door, number) = (server.door()?, server.number());
         if let Some(observers) = &self.observers {
             observers.attach(server, data).await?;
         }
@@ -121,9 +121,10 @@ impl<S: StartedServer> Testbed<S> {
             let Some(link_proxy) = self.link_proxy(client_number, number) else { continue };
             let toxic = self.toxic_links.as_ref().and_then(|it| it.get(client_number, number));
             let target = match toxic {
-                Some(toxic) => toxic.aim(address).await?,
-                None => address,
+                Some(toxic) => toxic.aim(door.address).await?,
+                None => door.address,
             };
+            let target = Door { address: target, ..door.clone() };
             link_proxy.set_target(Some(target)).map_err(no_link)?;
         }
         Ok(())

@@ -1,90 +1,194 @@
-//! The doors of local servers: none is open to other machines, and none that leads to a shell to
-//! other users of this one. The kernel is asked, and not the servers.
+//! The doors of local servers during a run: none is open to other machines, and to other users of
+//! this one only those of a list. The kernel is asked, and not picklock.
 
-use local::LocalServers;
-use std::collections::BTreeSet;
+use super::{LIMIT, ended, picklock, place};
+use nix::unistd::geteuid;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt;
-use std::time::Duration;
-use stores::{StoreId, Topology};
-use testbed::{RealServers, owner};
+use std::path::Path;
+use std::process::{Child, Command};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use testbed::owner::stat_field;
 
-type LocalCluster = RealServers<LocalServers>;
+/// The doors that take everybody in: topologies, the program, the most such doors of one process, and
+/// the reason.
+const OPEN: &[(&[&str], &str, usize, &str)] = &[
+    (
+        &["zookeeper-x3", "zookeeper-x5"],
+        "java",
+        3,
+        "ZooKeeper asks no connection for a password, neither of clients nor of members",
+    ),
+    (&["etcd-x3"], "etcd", 2, "etcd knows users by their requests, and members not at all"),
+    (&["redis-cluster"], "redis-server", 1, "members of a Redis Cluster speak without passwords"),
+];
 
-fn start(store: StoreId, topology: &'static Topology) -> LocalCluster {
-    let started = RealServers::start(store, topology, Duration::from_secs(4), &|_| ());
-    started.unwrap_or_else(|error| panic!("{}: {error}", topology.name))
+/// A socket that listens.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct ListeningSocket {
+    process: u32,
+    program: String,
+    /// Its address, as the kernel writes it, without the port.
+    address: String,
+    port: u16,
 }
 
-/// This process, and the servers that work in its folders.
-fn family() -> impl Iterator<Item = u32> {
-    let name = owner::own_name();
-    let mine = std::env::temp_dir().join(name.rsplit_once('_').expect("an owner").0);
-    let works_there = move |id: &u32| {
-        let folder = fs::read_link(format!("/proc/{id}/cwd")).unwrap_or_default();
-        folder.to_string_lossy().starts_with(&*mine.to_string_lossy())
-    };
-    owner::processes().filter(works_there).chain([std::process::id()])
+/// A process and all that have come from it.
+fn family(first: u32) -> BTreeSet<u32> {
+    let all = fs::read_dir("/proc").expect("processes").flatten();
+    let numbers = all.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());
+    let parent = |id: u32| Some((id, stat_field(id, 4)?.parse::<u32>().ok()?));
+    let parents: BTreeMap<u32, u32> = numbers.filter_map(parent).collect();
+    let mut family = BTreeSet::from([first]);
+    loop {
+        let of_it = parents.iter().filter(|(_, parent)| family.contains(parent));
+        let grown: BTreeSet<u32> = of_it.map(|(id, _)| *id).chain(family.clone()).collect();
+        if grown == family {
+            return family;
+        }
+        family = grown;
+    }
 }
 
-/// The sockets that this process and its servers have open, by the number of their inode.
-fn sockets() -> BTreeSet<u64> {
-    let folders = family().filter_map(|id| fs::read_dir(format!("/proc/{id}/fd")).ok());
-    let files = folders.flatten().flatten().filter_map(|file| fs::metadata(file.path()).ok());
-    files.map(|file| file.ino()).collect()
-}
-
-/// The addresses at which they listen, as the kernel writes them, without their ports.
-fn listening() -> Vec<String> {
-    let own = sockets();
+/// The sockets at which a process and all that have come from it listen.
+fn doors(first: u32) -> BTreeSet<ListeningSocket> {
+    let mut owners = BTreeMap::new();
+    for process in family(first) {
+        let program = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+        let files = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+        for file in files.filter_map(|file| fs::metadata(file.path()).ok()) {
+            owners.insert(file.ino(), (process, program.trim().to_owned()));
+        }
+    }
     let tables =
         ["/proc/net/tcp", "/proc/net/tcp6"].map(|it| fs::read_to_string(it).unwrap_or_default());
-    let mut all = Vec::new();
+    let mut doors = BTreeSet::new();
     for line in tables.iter().flat_map(|table| table.lines().skip(1)) {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        let inode = fields[9].parse().expect("a number");
-        if fields[3] == "0A" && own.contains(&inode) {
-            all.push(fields[1].split_once(':').expect("a port").0.to_owned());
+        let owner = owners.get(&fields[9].parse::<u64>().expect("a number"));
+        if let (Some((process, program)), "0A") = (owner, fields[3]) {
+            let (address, port) = fields[1].split_once(':').expect("a port");
+            let port = u16::from_str_radix(port, 16).expect("a number");
+            let (program, address) = (program.clone(), address.to_owned());
+            doors.insert(ListeningSocket { process: *process, program, address, port });
         }
     }
-    all
+    doors
 }
 
-/// Returns true if an address is of this machine only: 127.0.0.0/8 in the order of its bytes, or
-/// the same within IPv6.
-fn is_loopback(address: &String) -> bool {
-    address.ends_with("7F") && (address.len() == 8 || address.contains("FFFF0000"))
-        || address == "00000000000000000000000001000000"
+impl ListeningSocket {
+    /// Returns true if its address is of this machine only: 127.0.0.0/8 in the order of its bytes,
+    /// or the same within IPv6.
+    fn is_loopback(&self) -> bool {
+        let address = &self.address;
+        address.ends_with("7F") && (address.len() == 8 || address.contains("FFFF0000"))
+            || address == "00000000000000000000000001000000"
+    }
+
+    /// The address, as a program is told it.
+    fn host(&self) -> String {
+        let bytes = u32::from_str_radix(&self.address[self.address.len() - 8..], 16);
+        let bytes = bytes.expect("a number").to_ne_bytes();
+        if bytes == [0, 0, 0, 1] {
+            "::1".into()
+        } else {
+            std::net::Ipv4Addr::from(bytes).to_string()
+        }
+    }
+
+    /// Returns true if a server that is asked for something asks for a password instead.
+    fn asks_for_a_password(&self) -> bool {
+        let (question, refusal): (&[u8], &[u8]) = match &*self.program {
+            "redis-server" => (b"KEYS *\r\n", b"-NOAUTH Authentication required."),
+            "memcached" => (b"version\r\n", b"CLIENT_ERROR unauthenticated"),
+            // A session of the superuser, who runs programs as the user of the server. It has to
+            // prove that it knows the password.
+            "postgres" => {
+                (b"\0\0\0\x17\0\x03\0\0user\0postgres\0\0", b"R\0\0\0\x17\0\0\0\x0aSCRAM")
+            }
+            _ => return false,
+        };
+        let mut stream = TcpStream::connect((self.host(), self.port)).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a limit");
+        stream.write_all(question).expect("it reads");
+        let mut answer = vec![0; refusal.len()];
+        stream.read_exact(&mut answer).is_ok() && answer == refusal
+    }
+
+    /// The answer to another user who asks for something.
+    fn answer_to_another_user(&self) -> Vec<u8> {
+        let (host, port) = (self.host(), self.port);
+        let ask = format!("exec 3<>/dev/tcp/{host}/{port} && printf 'PING\\r\\n' >&3; cat <&3");
+        let mut other = match geteuid().is_root() {
+            true => Command::new("setpriv"),
+            false => Command::new("sudo"),
+        };
+        match geteuid().is_root() {
+            true => other.args(["--reuid=65534", "--regid=65534", "--clear-groups"]),
+            false => other.args(["-n", "-u", "nobody"]),
+        };
+        let asked = other.args(["timeout", "5", "bash", "-c", &ask]).output().expect("it runs");
+        // It waits for an answer for as long as nobody closes.
+        assert_ne!(asked.status.code(), Some(124), "{self:?} is left open");
+        asked.stdout
+    }
+}
+
+/// Starts a run, and waits until its servers have as many doors as they will have.
+fn in_full_swing(
+    temporary: &Path,
+    topology: &str,
+    algo: &str,
+) -> (Child, BTreeSet<ListeningSocket>) {
+    let args =
+        ["test", "--algo", algo, "--on", topology, "--backend", "local", "--nemesis", "none"];
+    let run = picklock(temporary, &[&args[..], &["--time-limit", "60s"]].concat()).spawn();
+    let (run, begun) = (run.expect("it starts"), Instant::now());
+    // Clients have no doors, and are there once all servers serve.
+    let has_clients = || family(run.id()).into_iter().any(is_client);
+    while !has_clients() {
+        assert!(begun.elapsed() < LIMIT, "{topology}: it has not begun");
+        sleep(Duration::from_millis(50));
+    }
+    let doors = doors(run.id());
+    (run, doors)
+}
+
+fn is_client(process: u32) -> bool {
+    let arguments = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    arguments.split(|byte| *byte == 0).nth(1) == Some(b"client")
 }
 
 #[test]
-fn local_servers_listen_on_the_loopback_interface_only() {
-    for store in StoreId::ALL.iter().copied() {
-        for topology in store.topologies() {
-            let servers = start(store, topology);
-            let all = listening();
-            assert!(all.len() >= servers.addresses().len(), "{}: {all:?}", topology.name);
-            assert!(all.iter().all(is_loopback), "{}: {all:?}", topology.name);
+fn local_servers_and_links_are_open_to_nobody_else() {
+    for (topology, algo) in super::topologies::LOCKS {
+        let (_place, temporary) = place();
+        let (mut run, doors) = in_full_swing(&temporary, topology, algo);
+        assert!(doors.iter().all(ListeningSocket::is_loopback), "{topology}: {doors:?}");
+        let (links, servers): (Vec<_>, Vec<_>) =
+            doors.iter().partition(|door| door.process == run.id());
+        assert!(!links.is_empty() && !servers.is_empty(), "{topology}: {doors:?}");
+        let mut open = BTreeMap::<_, usize>::new();
+        for door in servers.into_iter().filter(|door| !door.asks_for_a_password()) {
+            *open.entry((door.process, &*door.program)).or_default() += 1;
         }
+        let known = OPEN.iter().filter(|(on, ..)| on.contains(&topology));
+        let known: Vec<_> = known.map(|(_, program, doors, _)| (*program, *doors)).collect();
+        for ((_, program), doors) in &open {
+            let is_known = known.iter().any(|(it, most)| it == program && doors <= most);
+            assert!(is_known, "{topology}: {program} has {doors}");
+        }
+        assert_eq!(open.is_empty(), known.is_empty(), "{topology}: {known:?}");
+        for link in links {
+            let answer = link.answer_to_another_user();
+            assert!(answer.is_empty(), "{topology}: {link:?}: {answer:?}");
+        }
+        assert_eq!(run.try_wait().expect("a child"), None, "{topology}: the run has ended");
+        ended(run.id(), "-TERM");
+        run.wait().expect("it ends");
     }
-}
-
-/// Opens a session as the superuser, and returns what the server asks for: 0 is nothing, 10 a
-/// proof that one knows the password.
-fn asked_by(postgres: SocketAddr) -> u32 {
-    let mut stream = TcpStream::connect(postgres).expect("it listens");
-    stream.write_all(b"\0\0\0\x17\0\x03\0\0user\0postgres\0\0").expect("it reads");
-    let mut answer = [0; 9];
-    stream.read_exact(&mut answer).expect("it answers");
-    assert_eq!(answer[0], b'R', "{answer:?}");
-    u32::from_be_bytes(answer[5..].try_into().expect("four bytes"))
-}
-
-/// Whoever is a superuser of a PostgreSQL runs programs as the user of its server.
-#[test]
-fn a_local_postgres_asks_for_a_password() {
-    let servers = start(StoreId::Postgres, &StoreId::Postgres.topologies()[0]);
-    assert_eq!(asked_by(servers.addresses()[0]), 10);
 }

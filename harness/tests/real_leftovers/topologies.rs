@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use stores::StoreId;
 
 /// A lock for each topology.
-const LOCKS: [(&str, &str); 9] = [
+pub const LOCKS: [(&str, &str); 9] = [
     ("postgres", "postgres-advisory"),
     ("zookeeper-x3", "zk-sequential"),
     ("redis-cluster", "redis-set-nx-px"),

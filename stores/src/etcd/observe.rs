@@ -3,6 +3,7 @@
 //! a key whose deletion nobody asked for has gone with its lease.
 
 use super::real::messages::{WATCH, number};
+use crate::Door;
 use crate::common_log::{LoggedTransaction, RequestId};
 use crate::model::{By, Name, Noted, What};
 use crate::observation::{
@@ -14,7 +15,6 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::TcpStream;
 
@@ -26,12 +26,12 @@ pub const MEMBER: Observer =
 const ALL: &str = "AA==";
 
 async fn observe(server: ObservedServer) -> io::Result<Observation> {
-    let ObservedServer { address, traffic, reports, .. } = server;
+    let ObservedServer { door, traffic, reports, .. } = server;
     // What others have told already counts once.
     let create = json!({ "key": ALL, "range_end": ALL, "start_revision": "1", "prev_kv": true });
-    let watch = ask(address, WATCH, &json!({ "create_request": create })).await?;
+    let watch = ask(&door, WATCH, &json!({ "create_request": create })).await?;
     let reader = ClusterReader {
-        address,
+        door,
         watch,
         revision: 1,
         reports: reports.clone(),
@@ -44,8 +44,8 @@ async fn observe(server: ObservedServer) -> io::Result<Observation> {
 type AnswerLines = Lines<BufReader<TcpStream>>;
 
 /// Asks a member, and returns what it says after its head.
-async fn ask(address: SocketAddr, path: &str, body: &Value) -> io::Result<AnswerLines> {
-    let (mut stream, body) = (TcpStream::connect(address).await?, body.to_string());
+async fn ask(door: &Door, path: &str, body: &Value) -> io::Result<AnswerLines> {
+    let (mut stream, body) = (door.open().await?, body.to_string());
     let head = format!("POST {path} HTTP/1.0\r\nContent-Length: {}\r\n\r\n", body.len());
     stream.write_all((head + &body).as_bytes()).await?;
     let mut lines = BufReader::new(stream).lines();
@@ -59,7 +59,7 @@ async fn line(lines: &mut AnswerLines) -> io::Result<String> {
 
 /// The hearing of a member, and the reading of its clients' connections.
 struct ClusterReader {
-    address: SocketAddr,
+    door: Door,
     watch: AnswerLines,
     /// The last revision that it has told.
     revision: i64,
@@ -91,7 +91,7 @@ impl ServerReader for ClusterReader {
 
     async fn look(&mut self) -> io::Result<()> {
         let any = json!({ "key": ALL, "serializable": true });
-        let answer = line(&mut ask(self.address, "/v3/kv/range", &any).await?).await?;
+        let answer = line(&mut ask(&self.door, "/v3/kv/range", &any).await?).await?;
         let answer: Value = serde_json::from_str(&answer)?;
         while self.revision < number(&answer["header"]["revision"]) {
             self.hear().await?;

@@ -62,14 +62,14 @@ struct WatchedServer {
 }
 
 async fn begin(server: ObservedServer) -> io::Result<Observation> {
-    let ObservedServer { address, traffic, reports, .. } = server;
-    let mut watching = TcpStream::connect(address).await?;
+    let ObservedServer { door, traffic, reports, .. } = server;
+    let mut watching = door.open().await?;
     watching.write_all(WATCH).await?;
     let mut lines = BufReader::new(watching).lines();
     if lines.next_line().await?.as_deref() != Some("OK") {
         return Err(io::Error::other("it lets nobody watch"));
     }
-    let (answers, questions) = TcpStream::connect(address).await?.into_split();
+    let (answers, questions) = door.open().await?.into_split();
     let answers = BufReader::new(answers).lines();
     let (wait, waiting) = unbounded_channel();
     let report = WatchReport::new(reports);

@@ -18,9 +18,15 @@ use crate::launch::words;
 use crate::observation::Observer;
 use crate::zookeeper::Timing;
 use crate::{
-    Allotment, ClientSettings, Cluster, Enumerable, Group, Junk, Launch, Need, Place, Ports, Probe,
-    SettableClock, Shape, Store, StoreId, Topology,
+    Allotment, ClientSettings, Cluster, Enumerable, Group, Junk, Launch, Login, Need, Place, Ports,
+    Probe, SettableClock, Shape, Store, StoreId, Topology,
 };
+
+/// The file with the user of a server, and its password.
+const USERS: &str = "users";
+
+/// The user.
+const USER: &str = "picklock";
 
 impl Store for Memcached {
     const ID: StoreId = StoreId::Memcached;
@@ -89,15 +95,27 @@ impl Store for Memcached {
         vec![("MEMCACHED_SERVERS", servers.join(","))]
     }
 
+    /// Whatever its key is, the first item that a connection sets names a user and the password.
+    fn login(password: &str) -> Option<Login> {
+        let named = format!("{USER} {password}");
+        let request = format!("set login 0 0 {}\r\n{named}\r\n", named.len());
+        Some(Login { request: request.into(), accepted: b"STORED\r\n" })
+    }
+
     fn launch(_: &Cluster, _number: u32, place: &Place) -> Launch {
-        let Place { host, port, .. } = place;
+        let Place { host, port, data, password, .. } = place;
+        let users = password.iter().map(|it| (USERS, format!("{USER}:{it}\n"))).collect();
         // `slab_sizes` comes last: 1.6.18 takes the `worker_logbuf_size` for the sizes of chunks,
         // too.
         let command = format!(
             "memcached -u root -l {host} -p {port} -m 2 \
              -o no_modern,worker_logbuf_size=4096,watcher_logbuf_size=4096,slab_sizes=1024"
         );
-        Launch { command: words(&command), files: Vec::new() }
+        let mut command = words(&command);
+        if password.is_some() {
+            command.extend(["-Y".into(), format!("{data}/{USERS}")]);
+        }
+        Launch { command, files: users }
     }
 
     #[cfg(feature = "real")]

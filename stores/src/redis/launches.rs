@@ -32,6 +32,9 @@ const CLUSTERED: &str = "set -e
     fi
     exec redis-server \"$1/../redis.conf\"";
 
+/// The file with the password of a server on its own.
+const SECRETS: &str = "secrets.conf";
+
 /// The ports at which members of a cluster find each other: that for clients, and that of the bus.
 pub const CLUSTER_PORTS: &[u16] = &[PORT, PORT + 10_000];
 
@@ -73,12 +76,13 @@ pub fn launch(cluster: &Cluster, number: u32, place: &Place) -> Launch {
 /// client was promised.
 fn alone(place: &Place) -> Launch {
     let Place { host, port, data, .. } = place;
-    let mut command = words(&format!(
-        "redis-server --bind {host} --port {port} --protected-mode no --appendonly yes \
-         --appendfsync always"
-    ));
+    // Everybody on the machine can read the command.
+    let mut command = vec!["redis-server".into(), format!("{data}/{SECRETS}")];
+    command.extend(words(&format!(
+        "--bind {host} --port {port} --protected-mode no --appendonly yes --appendfsync always"
+    )));
     command.extend(["--dir", data, "--save", ""].map(String::from));
-    Launch { command, files: Vec::new() }
+    Launch { command, files: vec![(SECRETS, text(&secrets(place)))] }
 }
 
 fn member(number: u32, place: &Place) -> Launch {
@@ -111,6 +115,7 @@ fn sentinel(cluster: &Cluster, layout: Layout, number: u32, place: &Place) -> La
         format!("sentinel failover-timeout {MASTER} {}", failover_timeout.as_millis()),
         format!("sentinel parallel-syncs {MASTER} {}", layout.data - 1),
     ]);
+    lines.extend(place.password.iter().map(|it| format!("sentinel auth-pass {MASTER} {it}")));
     lines.extend((1..layout.data).map(|replica| {
         let (host, port) = named(place, replica);
         format!("sentinel known-replica {MASTER} {host} {port}")
@@ -185,20 +190,27 @@ fn stored(place: &Place) -> Vec<String> {
         "save \"\"".into(),
         "repl-diskless-sync-delay 0".into(),
     ]);
+    lines.extend(place.password.iter().map(|it| format!("masterauth {it}")));
     lines
 }
 
 /// The settings that all of them have.
 fn common(place: &Place) -> Vec<String> {
     let Place { data, host, port, source, .. } = place;
-    let mut lines = vec![
+    let mut lines = secrets(place);
+    lines.extend([
         format!("bind {host}"),
         format!("port {port}"),
         "protected-mode no".into(),
         format!("dir {data}"),
-    ];
+    ]);
     lines.extend(source.iter().map(|source| format!("bind-source-addr {source}")));
     lines
+}
+
+/// The password that it asks for. Sentinels tell it each other, too.
+fn secrets(place: &Place) -> Vec<String> {
+    place.password.iter().map(|it| format!("requirepass {it}")).collect()
 }
 
 fn text(lines: &[String]) -> String {

@@ -4,6 +4,8 @@
 //! them after the line of the script.
 
 use super::allotment::SETTING;
+use super::stream::SILENT;
+use crate::Door;
 use crate::allotment::within;
 use crate::model::{By, Name, Noted, What};
 use crate::observation::{Observation, ObservedServer, Observer, ReportSink, ServerReport};
@@ -12,14 +14,12 @@ use combine::parser::combinator::AnySendSyncPartialState;
 use combine::stream::{Decoder, PointerOffset};
 use futures_util::future::BoxFuture;
 use redis::aio::MultiplexedConnection;
-use redis::{Client, PushKind, RedisResult, Value, cmd, parse_redis_value_async, pipe};
+use redis::{PushKind, RedisResult, Value, cmd, parse_redis_value_async, pipe};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Mutex, watch};
 
@@ -47,9 +47,7 @@ pub const MEMBER: Observer =
 
 async fn observe(server: ObservedServer, is_member: bool) -> io::Result<Observation> {
     let lag_ns = match &server.allotment {
-        Some(allotment) => {
-            Some(prepare(server.address, allotment).await.map_err(io::Error::other)?)
-        }
+        Some(allotment) => Some(prepare(&server.door, allotment).await.map_err(io::Error::other)?),
         None => None,
     };
     let (pongs, answered) = watch::channel(0);
@@ -64,7 +62,7 @@ async fn observe(server: ObservedServer, is_member: bool) -> io::Result<Observat
         // A Sentinel has a server close all its connections when it makes it a primary or a
         // replica.
         loop {
-            let asking = ask_on(report.server.address, report.server.reports.clone());
+            let asking = ask_on(report.server.door.clone(), report.server.reports.clone());
             tokio::select! {
                 () = hearing.follow(&mut report) => {}
                 () = asking => {}
@@ -81,8 +79,8 @@ async fn observe(server: ObservedServer, is_member: bool) -> io::Result<Observat
 
 /// Prepares a server of somebody else. Returns the time by which its clock lags behind
 /// CLOCK_MONOTONIC, in nanoseconds.
-async fn prepare(address: SocketAddr, allotment: &str) -> RedisResult<i64> {
-    let mut connection = connect(address).await?;
+async fn prepare(door: &Door, allotment: &str) -> RedisResult<i64> {
+    let mut connection = connect(door).await?;
     have_changes_told(&mut connection, allotment).await?;
     lag_ns(&mut connection).await
 }
@@ -119,8 +117,12 @@ async fn have_changes_told(
     set.exec_async(connection).await
 }
 
-async fn connect(address: SocketAddr) -> RedisResult<MultiplexedConnection> {
-    Client::open(format!("redis://{address}"))?.get_multiplexed_async_connection().await
+async fn connect(door: &Door) -> RedisResult<MultiplexedConnection> {
+    let opened = MultiplexedConnection::new(&SILENT, door.open().await?);
+    let (connection, driver) = opened.await?;
+    // It ends with the connection.
+    tokio::spawn(driver);
+    Ok(connection)
 }
 
 /// Waits until all is heard that was done before.
@@ -143,7 +145,7 @@ struct Hearing {
 
 impl Hearing {
     async fn begin(report: &mut Report) -> io::Result<Self> {
-        let (replies, mut requests) = TcpStream::connect(report.server.address).await?.into_split();
+        let (replies, mut requests) = report.server.door.open().await?.into_split();
         let is_given = report.server.allotment.is_some();
         requests.write_all(if is_given { OPENING_OF_GIVEN } else { OPENING }).await?;
         let mut it = Self { replies, requests: Some(requests), decoder: Decoder::new() };
@@ -168,9 +170,9 @@ impl Hearing {
 }
 
 /// Asks a server among replicas again and again what no report tells. Its end is not noticed here.
-async fn ask_on(address: SocketAddr, reports: ReportSink) {
+async fn ask_on(door: Door, reports: ReportSink) {
     loop {
-        if let Ok(mut connection) = connect(address).await {
+        if let Ok(mut connection) = connect(&door).await {
             while ask(&mut connection, &reports).await.is_ok() {
                 tokio::time::sleep(ASKED_EVERY).await;
             }

@@ -21,8 +21,8 @@ use crate::driver::CallDriver;
 use crate::observation::Observer;
 use crate::zookeeper::Timing;
 use crate::{
-    Allotment, ClientSettings, Cluster, Enumerable, Group, Joining, Junk, Launch, Need, PRIMARY,
-    Place, Ports, Probe, SettableClock, Shape, StandingQuestion, Store, StoreId, Topology,
+    Allotment, ClientSettings, Cluster, Enumerable, Group, Joining, Junk, Launch, Login, Need,
+    PRIMARY, Place, Ports, Probe, SettableClock, Shape, StandingQuestion, Store, StoreId, Topology,
 };
 use redis::Value;
 
@@ -154,6 +154,10 @@ impl Store for Redis {
     fn variables(servers: &[String], _: Option<&str>) -> Vec<(&'static str, String)> {
         let urls: Vec<String> = servers.iter().map(|it| format!("redis://{it}")).collect();
         vec![("REDIS_URL", urls[0].clone()), ("REDIS_URLS", urls.join(","))]
+    }
+
+    fn login(password: &str) -> Option<Login> {
+        Some(Login { request: format!("AUTH {password}\r\n").into(), accepted: b"+OK\r\n" })
     }
 
     fn launch(cluster: &Cluster, number: u32, place: &Place) -> Launch {

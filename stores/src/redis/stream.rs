@@ -20,7 +20,7 @@ const BUFFER: usize = 64 << 10;
 const PIPELINED: usize = 1_000;
 
 /// Settings of a connection that says nothing at its start.
-static SILENT: LazyLock<RedisConnectionInfo> =
+pub(super) static SILENT: LazyLock<RedisConnectionInfo> =
     LazyLock::new(|| RedisConnectionInfo::default().set_skip_set_lib_name());
 
 /// A connection of the `redis` crate, and what has to be polled beside it.

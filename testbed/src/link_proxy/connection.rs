@@ -3,19 +3,25 @@
 use super::SharedProxy;
 use super::gate::Gate;
 use super::pump::{Abort, SendWindow, Stages, pump};
+use crate::tcp_owner;
 use futures_util::FutureExt;
-use std::io;
-use tokio::io::Interest;
+use std::io::{self, Cursor};
+use stores::Door;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
+use tokio::net::tcp::ReadHalf;
 use tokio::sync::watch;
 
 /// Serves a client's connection until both sides are closed, or the link is reset, or the client
 /// finds out that the server knows nothing of it any more.
 pub async fn serve(shared: &SharedProxy, mut client: TcpStream) {
+    if !tcp_owner::is_from_us(&client) {
+        return abort(&client);
+    }
     let process = shared.process();
     let mut resets = shared.resets.subscribe();
     let mut forgets = shared.forgets.subscribe();
-    let Some((mut server, port)) = connect(shared, &client, &mut resets).await else {
+    let Some((mut server, port, accepted)) = connect(shared, &client, &mut resets).await else {
         abort(&client);
         return;
     };
@@ -35,7 +41,12 @@ pub async fn serve(shared: &SharedProxy, mut client: TcpStream) {
             }
             true
         }
-        end = carry(shared, (process, port), (&mut client, &mut server), &on_their_way) => end.is_err(),
+        end = carry(
+            shared,
+            (process, port),
+            (&mut client, &mut server),
+            (&on_their_way, accepted),
+        ) => end.is_err(),
     };
     if aborted {
         abort(&client);
@@ -45,13 +56,13 @@ pub async fn serve(shared: &SharedProxy, mut client: TcpStream) {
     shared.events.closed(port);
 }
 
-/// The connection to the server and the port that it comes from, once the link lets a handshake
-/// through; `None` if there can be none.
+/// The connection to the server, the port that it comes from, and the answer to the login that was
+/// sent over it, once the link lets a handshake through; `None` if there can be none.
 async fn connect(
     shared: &SharedProxy,
     client: &TcpStream,
     resets: &mut watch::Receiver<()>,
-) -> Option<(TcpStream, u16)> {
+) -> Option<(TcpStream, u16, &'static [u8])> {
     if shared.refuses() {
         return None;
     }
@@ -67,11 +78,18 @@ async fn connect(
     if delayed && has_left(client) {
         return None;
     }
-    let target = shared.target()?;
-    let server = TcpStream::connect(target).await.ok()?;
+    let Door { address, login } = shared.target()?;
+    let mut server = TcpStream::connect(address).await.ok()?;
     server.set_nodelay(true).and(client.set_nodelay(true)).ok()?;
     let port = server.local_addr().ok()?.port();
-    Some((server, port))
+    let mut accepted: &[u8] = b"";
+    if let Some(login) = login {
+        // Nobody waits for the answer here: a server that is paused gives none, and still hears
+        // what its client goes on to say.
+        server.write_all(&login.request).await.ok()?;
+        accepted = login.accepted;
+    }
+    Some((server, port, accepted))
 }
 
 /// A handshake needs both ways at the same time.
@@ -99,16 +117,28 @@ async fn forgotten(forgets: &mut watch::Receiver<()>, on_their_way: &SendWindow)
     !on_their_way.is_whole()
 }
 
-/// Carries what both say. `requests` bounds what the client's side has on its way.
+/// Carries what both say. `requests` bounds what the client's side has on its way, and `accepted` is
+/// the answer to a login, which is not the client's.
 async fn carry(
     shared: &SharedProxy,
     (process, port): (u32, u16),
     (client, server): (&mut TcpStream, &mut TcpStream),
-    requests: &SendWindow,
+    (requests, accepted): (&SendWindow, &[u8]),
 ) -> Result<(), Abort> {
     let (client_read, client_write) = client.split();
-    let (server_read, server_write) = server.split();
+    let (mut server_read, server_write) = server.split();
     let replies = SendWindow::new();
+    let answer = async {
+        let first = after(accepted, &mut server_read).await;
+        pump(
+            (first.chain(server_read), client_write),
+            &shared.down,
+            shared.pace(),
+            &replies,
+            Replies(shared, port, process),
+        )
+        .await
+    };
     tokio::try_join!(
         pump(
             (client_read, server_write),
@@ -117,15 +147,17 @@ async fn carry(
             requests,
             Requests(shared, port)
         ),
-        pump(
-            (server_read, client_write),
-            &shared.down,
-            shared.pace(),
-            &replies,
-            Replies(shared, port, process)
-        ),
+        answer,
     )?;
     Ok(())
+}
+
+/// Takes the answer to a login from what a server says. Returns what it has said in its place.
+async fn after(accepted: &[u8], server: &mut ReadHalf<'_>) -> Cursor<Vec<u8>> {
+    let mut answer = Vec::new();
+    // The end of a connection and its error are found again by whoever reads on.
+    let _ = server.take(accepted.len() as u64).read_to_end(&mut answer).await;
+    Cursor::new(if answer == accepted { Vec::new() } else { answer })
 }
 
 /// The way of a client's chunks, from this port.

@@ -32,6 +32,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use stores::Door;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
@@ -93,7 +94,7 @@ struct SharedProxy {
     up: Gate,
     down: Gate,
     delay: Mutex<Delay>,
-    target: Mutex<Option<SocketAddr>>,
+    target: Mutex<Option<Door>>,
     rng: Mutex<Rng>,
     /// The number of faults that refuse new connections now, and of connections refused so far.
     refusing: AtomicU32,
@@ -151,11 +152,11 @@ impl LinkProxy {
         self.entrance.clone()
     }
 
-    /// Sets the address of the server. Without one, connections are refused.
+    /// Sets the way to the server. Without one, connections are refused.
     ///
     /// # Errors
     /// Fails when the port cannot be listened on again.
-    pub fn set_target(&self, target: Option<SocketAddr>) -> io::Result<()> {
+    pub fn set_target(&self, target: Option<Door>) -> io::Result<()> {
         *lock(&self.shared.target) = target;
         self.shared.listen_or_not()
     }
@@ -291,14 +292,14 @@ impl SharedProxy {
         ChunkSchedule::new(*lock(&self.delay), Rng::new(seed))
     }
 
-    fn target(&self) -> Option<SocketAddr> {
-        *lock(&self.target)
+    fn target(&self) -> Option<Door> {
+        lock(&self.target).clone()
     }
 
     /// Opens or closes the port. It is closed while there is no server, unless the link is held:
     /// then not even a refusal comes through.
     fn listen_or_not(&self) -> io::Result<()> {
-        let wanted = self.target().is_some() || self.up.is_held() || self.down.is_held();
+        let wanted = lock(&self.target).is_some() || self.up.is_held() || self.down.is_held();
         let mut result = Ok(());
         self.listener.send_if_modified(|listener| {
             if wanted == listener.is_some() {

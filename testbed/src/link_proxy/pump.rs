@@ -8,8 +8,8 @@ use super::gate::Gate;
 use super::pace::ChunkSchedule;
 use futures_util::FutureExt;
 use std::sync::Arc;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::WriteHalf;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
@@ -65,7 +65,7 @@ pub trait Stages {
 /// Moves everything from `source` to `sink` until the source has closed and the sink knows it.
 /// `window` bounds what is on its way.
 pub async fn pump(
-    (source, sink): (ReadHalf<'_>, WriteHalf<'_>),
+    (source, sink): (impl AsyncRead + Unpin, WriteHalf<'_>),
     gate: &Gate,
     pace: ChunkSchedule,
     window: &SendWindow,
@@ -84,7 +84,7 @@ pub async fn pump(
 }
 
 async fn take_in(
-    mut source: ReadHalf<'_>,
+    mut source: impl AsyncRead + Unpin,
     gate: &Gate,
     window: &SendWindow,
     stages: &impl Stages,

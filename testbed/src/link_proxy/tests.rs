@@ -3,6 +3,7 @@
 
 use super::*;
 use std::sync::atomic::AtomicUsize;
+use stores::Login;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -29,7 +30,7 @@ async fn rig(delay: Delay) -> Rig {
     let counter = passed.clone();
     let events = Box::new(Counter(counter));
     let link = LinkProxy::open(delay, Rng::new(1), |bytes| bytes != b"ping", events).unwrap();
-    link.set_target(Some(server)).unwrap();
+    link.set_target(Some(Door::unlocked(server))).unwrap();
     link.serve(7);
     Rig { link: Arc::new(link), seen, passed }
 }
@@ -473,4 +474,32 @@ async fn an_aborting_client_is_passed_on_as_an_abort() {
     rig.sees("open").await;
     rig.sees("a").await;
     rig.sees("reset").await;
+}
+
+/// A server that answers what it is asked with these bytes, and then repeats what it hears.
+async fn answering(answer: &'static [u8], asked: usize) -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.read_exact(&mut vec![0; asked]).await.unwrap();
+        stream.write_all(answer).await.unwrap();
+        let (mut read, mut write) = stream.split();
+        tokio::io::copy(&mut read, &mut write).await
+    });
+    address
+}
+
+#[tokio::test]
+async fn a_login_opens_each_connection_and_the_client_hears_of_it_only_if_it_is_refused() {
+    for (answer, heard) in [(&b"+OK\r\n"[..], "hello"), (b"-ERR too many\r\n", "-ERR too many\r\n")]
+    {
+        let rig = rig(Delay::default()).await;
+        let login = Login { request: b"AUTH word\r\n".into(), accepted: b"+OK\r\n" };
+        let address = answering(answer, login.request.len()).await;
+        rig.link.set_target(Some(Door { address, login: Some(login) })).unwrap();
+        let mut client = rig.connect().await;
+        say(&mut client, "hello").await;
+        hears(&mut client, heard).await;
+    }
 }

@@ -1,0 +1,48 @@
+//! The way into a server, past the question for a password.
+
+use std::net::SocketAddr;
+
+/// An exchange that opens a connection to a server which asks for a password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Login {
+    /// The request that names the password.
+    pub request: Vec<u8>,
+    /// The answer to the right one.
+    pub accepted: &'static [u8],
+}
+
+/// An address of a server, and what it has to hear first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Door {
+    /// The address.
+    pub address: SocketAddr,
+    /// The beginning of each connection; `None` if it asks for no password.
+    pub login: Option<Login>,
+}
+
+impl Door {
+    /// An address at which nobody is asked for a password.
+    pub const fn unlocked(address: SocketAddr) -> Self {
+        Self { address, login: None }
+    }
+
+    /// Connects to the server.
+    ///
+    /// # Errors
+    /// Fails when there is no connection, or the server does not take the password.
+    #[cfg(feature = "real")]
+    pub async fn open(&self) -> std::io::Result<tokio::net::TcpStream> {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+        let mut stream = tokio::net::TcpStream::connect(self.address).await?;
+        if let Some(Login { request, accepted }) = &self.login {
+            stream.write_all(request).await?;
+            let mut answer = vec![0; accepted.len()];
+            stream.read_exact(&mut answer).await?;
+            if answer != *accepted {
+                return Err(std::io::ErrorKind::PermissionDenied.into());
+            }
+        }
+        Ok(stream)
+    }
+}
