@@ -2,7 +2,6 @@
 
 use base::{Cause, Outcome, RunSpec};
 use checkers::Judgement;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -33,29 +32,29 @@ pub fn in_simulator(
     }
     let lock = lab.tested(Arc::new(lab.opening.clone().simulated()))?;
     let Lab { nemeses, schedules, clients, hold, kept, .. } = lab;
-    let mut hunt = Hunt { lock, wanted, kept, ran: 0, inconclusive: 0, others: BTreeSet::new() };
+    let so_far = LabOutcome::begun(lock.name().into());
+    let mut hunt = Hunt { lock, wanted, kept, so_far };
     let (first, is_only) = kept::first(&hunt.lock, &hunt.kept)?;
     for (file, schedule) in first {
         if let Some(found) = hunt.replay(&file, &schedule)? {
-            return Ok(hunt.outcome(Outcome::Violated, Some(found)));
+            return Ok(hunt.so_far.broken_by(found));
         }
     }
     if is_only {
-        return Ok(hunt.outcome(Outcome::Held, None));
+        return Ok(hunt.so_far);
     }
     let each = each_of(asked(schedules)?, nemeses.len())?;
-    let mut outcome = Outcome::Held;
     for nemesis in &nemeses {
         let usual = hunt.lock.info.run(nemesis, 0);
         let clients = clients.unwrap_or(usual.clients);
         // A swarm would draw holds of its own.
         let (swarm, hold) = (hold.is_none(), hold.unwrap_or(usual.hold));
         match hunt.search(&RunSpec { clients, swarm, hold, ..usual }, each)? {
-            Ok(of_nemesis) => outcome = outcome.max(of_nemesis),
-            Err(found) => return Ok(hunt.outcome(Outcome::Violated, Some(found))),
+            Ok(of_nemesis) => hunt.so_far.outcome = hunt.so_far.outcome.max(of_nemesis),
+            Err(found) => return Ok(hunt.so_far.broken_by(found)),
         }
     }
-    Ok(hunt.outcome(outcome, None))
+    Ok(hunt.so_far)
 }
 
 /// Returns the number of schedules, which the environment may overrule.
@@ -77,10 +76,7 @@ struct Hunt<'a> {
     lock: TestedLock,
     wanted: Option<&'a ExpectedSight>,
     kept: PathBuf,
-    ran: u64,
-    inconclusive: u64,
-    /// The anomalies that were shown in place of the one that is wanted.
-    others: BTreeSet<String>,
+    so_far: LabOutcome,
 }
 
 impl Hunt<'_> {
@@ -100,8 +96,8 @@ impl Hunt<'_> {
             let until_found = true;
             let what = Search { lock, run, part, jobs: cores(), until_found, stop: &stop };
             let tally = search(&what, &|_| ())?;
-            self.ran += tally.held + tally.violated + tally.inconclusive;
-            self.inconclusive += tally.inconclusive;
+            self.so_far.schedules += tally.held + tally.violated + tally.inconclusive;
+            self.so_far.inconclusive += tally.inconclusive;
             let Some(seed) = tally.first_violation else {
                 // What came before showed something else than what is wanted.
                 outcome = if next == 0 { tally.outcome() } else { outcome };
@@ -120,7 +116,7 @@ impl Hunt<'_> {
         let nemesis = run.nemesis.clone();
         let (run, schedule) = simulate::record(&Setup::new(&self.lock, run)?)?;
         let Some(shows) = seen::shown(&Judgement::of(&run), self.wanted) else {
-            self.others.extend(seen::sights(&Judgement::of(&run)));
+            self.so_far.others.extend(seen::sights(&Judgement::of(&run)));
             return Ok(None);
         };
         let shrunk = shrink(&self.lock, &schedule, &shows, &mut |tried| tried < MOST_SHRINKING);
@@ -140,7 +136,7 @@ impl Hunt<'_> {
         file: &Path,
         schedule: &Schedule,
     ) -> Result<Option<Counterexample>, LabError> {
-        self.ran += 1;
+        self.so_far.schedules += 1;
         let run = simulate::replay(&self.lock, schedule)?;
         let Some(shows) = seen::shown(&Judgement::of(&run), self.wanted) else { return Ok(None) };
         self.tell(&shows, schedule.run.nemesis.clone(), file, schedule).map(Some)
@@ -171,16 +167,5 @@ impl Hunt<'_> {
     fn draw(&self, schedule: &Schedule) -> Option<PathBuf> {
         let run = simulate::replay(&self.lock, schedule).ok()?;
         seen::draw(&run, &Judgement::of(&run))
-    }
-
-    fn outcome(self, outcome: Outcome, counterexample: Option<Counterexample>) -> LabOutcome {
-        LabOutcome {
-            lock: self.lock.name().into(),
-            outcome,
-            schedules: self.ran,
-            inconclusive: self.inconclusive,
-            others: self.others.into_iter().collect(),
-            counterexample,
-        }
     }
 }

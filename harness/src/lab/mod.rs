@@ -219,7 +219,7 @@ impl Lab {
     /// # Errors
     /// Fails when the lab is asked for something that is not there.
     pub fn check(self) -> Result<LabOutcome, LabError> {
-        Ok(self.hunt(None)?.unwrap_or_else(LabOutcome::passed_by))
+        Ok(self.hunt(None)?.unwrap_or_else(|| LabOutcome::begun(String::new())))
     }
 
     /// Runs all schedules, and panics with the story of the first that breaks a promise.

@@ -2,6 +2,7 @@
 
 use base::Outcome;
 use base::units::{count, counted};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -17,22 +18,27 @@ pub struct LabOutcome {
     /// The number of these that could not tell.
     pub inconclusive: u64,
     /// The anomalies that schedules showed in place of the one that was asked for.
-    pub others: Vec<String>,
+    pub others: BTreeSet<String>,
     /// The schedule that breaks a promise, as small as it could be made.
     pub counterexample: Option<Counterexample>,
 }
 
 impl LabOutcome {
-    /// The result of a lab at which a client has only passed by.
-    pub(super) const fn passed_by() -> Self {
+    /// The result of a lab that has run nothing: it is begun, or a client has only passed by.
+    pub(super) const fn begun(lock: String) -> Self {
         Self {
-            lock: String::new(),
+            lock,
             outcome: Outcome::Held,
             schedules: 0,
             inconclusive: 0,
-            others: Vec::new(),
+            others: BTreeSet::new(),
             counterexample: None,
         }
+    }
+
+    /// The same result with a counterexample.
+    pub(super) fn broken_by(self, found: Counterexample) -> Self {
+        Self { outcome: Outcome::Violated, counterexample: Some(found), ..self }
     }
 }
 
@@ -62,6 +68,7 @@ impl fmt::Display for LabOutcome {
             return match outcome {
                 Outcome::Held => write!(f, "{lock} held in {run}"),
                 _ if !others.is_empty() => {
+                    let others: Vec<&str> = others.iter().map(String::as_str).collect();
                     write!(f, "{lock}: after {run}, which showed {}", others.join(", "))
                 }
                 _ => write!(

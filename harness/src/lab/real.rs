@@ -3,7 +3,6 @@
 
 use base::{ClientCommand, Lack, Outcome, Readiness, RunSpec, nanos};
 use checkers::Judgement;
-use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::fs::File;
 use std::rc::Rc;
@@ -56,20 +55,20 @@ fn on_real_servers(
     let program = lab.lock.program(command(number)?)?;
     let lock = lab.tested(Arc::new(program))?;
     let each = each_of(lab.schedules, lab.nemeses.len())?;
-    let mut hunt = RealHunt { lock, wanted, ran: 0, inconclusive: 0, others: BTreeSet::new() };
-    let mut outcome = Outcome::Held;
+    let so_far = LabOutcome::begun(lock.name().into());
+    let mut hunt = RealHunt { lock, wanted, so_far };
     for nemesis in &lab.nemeses {
         let mut of_nemesis = Outcome::Inconclusive;
         for seed in 0..each {
             let (seen, found) = hunt.look(lab.run(&hunt.lock, nemesis, seed))?;
-            if found.is_some() {
-                return Ok(hunt.outcome(Outcome::Violated, found));
+            if let Some(found) = found {
+                return Ok(hunt.so_far.broken_by(found));
             }
             of_nemesis = of_nemesis.min(seen);
         }
-        outcome = outcome.max(of_nemesis);
+        hunt.so_far.outcome = hunt.so_far.outcome.max(of_nemesis);
     }
-    Ok(hunt.outcome(outcome, None))
+    Ok(hunt.so_far)
 }
 
 /// Takes the lock as a client, until the run ends.
@@ -117,10 +116,7 @@ impl Lab {
 struct RealHunt<'a> {
     lock: TestedLock,
     wanted: Option<&'a ExpectedSight>,
-    ran: u64,
-    inconclusive: u64,
-    /// The anomalies that were shown in place of the one that is wanted.
-    others: BTreeSet<String>,
+    so_far: LabOutcome,
 }
 
 impl RealHunt<'_> {
@@ -132,10 +128,10 @@ impl RealHunt<'_> {
         let made = run::run(&setup, world(&setup)?, Means::in_memory(&mut watcher))?;
         let (run, _) = made.whole()?;
         let judgement = Judgement::of(&run);
-        self.ran += 1;
-        self.inconclusive += u64::from(judgement.outcome == Outcome::Inconclusive);
+        self.so_far.schedules += 1;
+        self.so_far.inconclusive += u64::from(judgement.outcome == Outcome::Inconclusive);
         let Some(shows) = seen::shown(&judgement, self.wanted) else {
-            self.others.extend(seen::sights(&judgement));
+            self.so_far.others.extend(seen::sights(&judgement));
             return Ok((judgement.outcome, None));
         };
         let Judgement { verdicts, outcome, .. } = &judgement;
@@ -149,17 +145,6 @@ impl RealHunt<'_> {
             replay: format!("cargo test {}", seen::test()),
         };
         Ok((Outcome::Violated, Some(found)))
-    }
-
-    fn outcome(self, outcome: Outcome, counterexample: Option<Counterexample>) -> LabOutcome {
-        LabOutcome {
-            lock: self.lock.name().into(),
-            outcome,
-            schedules: self.ran,
-            inconclusive: self.inconclusive,
-            others: self.others.into_iter().collect(),
-            counterexample,
-        }
     }
 }
 
