@@ -162,7 +162,7 @@ fn is_found_and_kept(sight: &str, lab: impl Fn(&Path) -> Lab) {
     let found = again.counterexample.expect("a counterexample");
     assert!(found.anomaly.starts_with(sight), "{}", found.anomaly);
     assert_eq!((again.schedules, again.outcome), (1, Outcome::Violated));
-    assert!(found.story.contains("acquired the lock"), "{}", found.story);
+    assert!(found.story.contains("asks for the lock"), "{}", found.story);
     assert!(found.report.is_some_and(|page| page.is_file()));
 }
 

@@ -45,6 +45,7 @@
 //! and its randomness has to come from [`Site::random`]. With the feature `real`,
 //! `Lab::on_real_servers` runs the same test on real servers.
 
+mod bell;
 mod error;
 mod hunt;
 mod kept;
@@ -56,6 +57,7 @@ mod role;
 mod seen;
 mod site;
 mod tokio_time;
+mod watched;
 
 pub use base::{AcquireError, Grant, Lock, Mode, Recipe, ReleaseError, Removed};
 pub use error::LabError;

@@ -26,11 +26,13 @@ impl LabOpening {
         let Self { open, shape, tokio } = self;
         On::by(shape, move |link: Rc<dyn Link<Redis>>, settings| {
             let (ttl, wires) = (settings.ttl, Wires::default());
-            let connections = Rc::new(OverLink(link.clone()));
-            let site = Site::new(link.clone(), connections, &settings, Some(wires.clone()));
+            let open = |link: Rc<dyn Link<Redis>>| {
+                let connections = Rc::new(OverLink(link.clone()));
+                open(Site::new(link, connections, &settings, Some(wires.clone())))
+            };
             match tokio {
-                true => Box::new(OnTokio::open(link, wires, ttl, || open(site))),
-                false => open(site),
+                true => Box::new(OnTokio::open(link, wires.clone(), ttl, open)),
+                false => open(link),
             }
         })
     }

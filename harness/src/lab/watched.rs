@@ -1,0 +1,100 @@
+//! The link of a lock on tokio, which knows whether the lock waits for anything but its timers.
+
+use base::{Answer, CallError, Link, LocalFuture, Mono, WallTime, World};
+use redis::Cmd;
+use std::cell::Cell;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use stores::redis::{Redis, Refusal};
+
+use super::bell::Bell;
+
+/// A link whose waits are counted, and ring a bell when they are over.
+pub struct WatchedLink {
+    link: Rc<dyn Link<Redis>>,
+    bell: Arc<Bell>,
+    waits: Cell<usize>,
+}
+
+impl WatchedLink {
+    /// Watches a link, whose waits ring this bell.
+    pub fn new(link: Rc<dyn Link<Redis>>, bell: Arc<Bell>) -> Self {
+        Self { link, bell, waits: Cell::new(0) }
+    }
+
+    /// Returns true if the lock waits for a server or for the machine's clock.
+    pub fn is_awaited(&self) -> bool {
+        self.waits.get() > 0
+    }
+
+    /// Returns the machine, whose sleeps are not counted here.
+    pub fn machine(&self) -> &dyn World {
+        self.link.world()
+    }
+
+    fn wait<'a, T: 'a>(&'a self, inner: LocalFuture<'a, T>) -> LocalFuture<'a, T> {
+        self.waits.set(self.waits.get() + 1);
+        Box::pin(CountedWait { link: self, inner })
+    }
+}
+
+/// A wait that counts for as long as it is there.
+struct CountedWait<'a, T> {
+    link: &'a WatchedLink,
+    inner: LocalFuture<'a, T>,
+}
+
+impl<T> Future for CountedWait<'_, T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        // A task of tokio is woken beside the client, which has to run it.
+        let waker = self.link.bell.beside(cx.waker());
+        self.inner.as_mut().poll(&mut Context::from_waker(&waker))
+    }
+}
+
+impl<T> Drop for CountedWait<'_, T> {
+    fn drop(&mut self) {
+        self.link.waits.set(self.link.waits.get() - 1);
+    }
+}
+
+impl Link<Redis> for WatchedLink {
+    fn world(&self) -> &dyn World {
+        self
+    }
+
+    fn call(&self, server: usize, request: Rc<Cmd>) -> LocalFuture<'_, Answer<Redis>> {
+        self.wait(self.link.call(server, request))
+    }
+
+    fn renew(&self) -> LocalFuture<'_, Result<(), CallError<Refusal>>> {
+        self.wait(self.link.renew())
+    }
+
+    fn servers(&self) -> usize {
+        self.link.servers()
+    }
+}
+
+impl World for WatchedLink {
+    fn now(&self) -> WallTime {
+        self.link.world().now()
+    }
+
+    fn monotonic(&self) -> Mono {
+        self.link.world().monotonic()
+    }
+
+    fn sleep(&self, duration: Duration) -> LocalFuture<'_, ()> {
+        self.wait(self.link.world().sleep(duration))
+    }
+
+    fn random(&self) -> u64 {
+        self.link.world().random()
+    }
+}
