@@ -101,6 +101,20 @@ fn a_multiplexed_connection_is_one_to_a_real_server() {
 }
 
 #[test]
+fn a_client_that_the_lock_opens_itself_is_one_to_a_real_server() {
+    let lock = Own::<MultiplexedConnection>::over(|site| {
+        let address = site.address(0).expect("a real server has one");
+        let client = redis::Client::open(format!("redis://{address}")).expect("an address");
+        let mut own = client.get_connection().expect("a server");
+        let pong: RedisResult<String> = cmd("PING").query(&mut own);
+        assert_eq!(pong.as_deref(), Ok("PONG"));
+        site.multiplexed(0)
+    });
+    let lab = Lab::redis().lock(lock).ttl(Duration::from_secs(1)).promises(["recovers"]);
+    lab.under(["none"]).on_real_servers().schedules(1).assert_held();
+}
+
+#[test]
 fn faults_of_clocks_are_left_to_the_simulator() {
     let lab = lab().under(["clock-jump-client"]).on_real_servers();
     let said = lab.check().expect_err("a refusal").to_string();

@@ -71,6 +71,15 @@ impl Site {
         connection
     }
 
+    /// Returns the address of a server ("127.0.0.1:6379"), by its number from 0, for a lock that
+    /// opens a `redis::Client` of its own. `None` in the simulator, whose servers have none.
+    ///
+    /// # Panics
+    /// Panics on real servers when there is no such server.
+    pub fn address(&self, server: usize) -> Option<&str> {
+        self.connections.address(server)
+    }
+
     /// Returns the number of servers.
     pub fn servers(&self) -> usize {
         self.link.servers()

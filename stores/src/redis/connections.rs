@@ -17,6 +17,12 @@ pub trait RedisConnections {
 
     /// Returns a new connection of the crate's own type to the server with this number, from 0.
     fn multiplexed(&self, server: usize) -> Multiplexed;
+
+    /// Returns the address of the server with this number, from 0: "127.0.0.1:6379". `None`: it has
+    /// none, being a model.
+    fn address(&self, _server: usize) -> Option<&str> {
+        None
+    }
 }
 
 /// The connections over a link.

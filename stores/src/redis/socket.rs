@@ -36,6 +36,10 @@ impl RedisConnections for Sockets {
     fn multiplexed(&self, server: usize) -> Multiplexed {
         over_socket(self.servers[server].server.address().to_owned())
     }
+
+    fn address(&self, server: usize) -> Option<&str> {
+        Some(self.servers[server].server.address())
+    }
 }
 
 /// A connection to one real server. Clones share it.
