@@ -102,6 +102,8 @@ pub enum F {
     Release,
     /// A client says that it may have lost the lock and stops touching the vault (`info`).
     Lost,
+    /// A client says that it doubts its hold and goes on all the same (`info`).
+    Doubt,
     /// The store has woken a client that waits for the lock (`info`).
     Notified,
     /// A client process is gone (`info`), stamped before the signal is sent.
@@ -140,6 +142,7 @@ impl fmt::Display for F {
             Self::Valid => "valid",
             Self::Release => "release",
             Self::Lost => "lost",
+            Self::Doubt => "doubt",
             Self::Notified => "notified",
             Self::Death => "death",
             Self::Read => "read",

@@ -32,6 +32,7 @@ pub const fn clause(f: F, kind: Kind) -> &'static str {
         (F::Arrive, Kind::Fail) => "was fenced off with a write that came late",
         (F::Arrive, _) => "wrote, with a write that came late,",
         (F::Lost, _) => LOST,
+        (F::Doubt, _) => DOUBT,
         (F::Notified, _) => "was woken",
         (F::Death, _) => DIED,
         (F::Interference, _) => "was interfered with",
@@ -51,6 +52,7 @@ pub fn row(event: &Event) -> String {
         F::Extend | F::Valid => clause(event.f, event.kind).into(),
         F::Release => release(event.kind).into(),
         F::Lost => LOST.into(),
+        F::Doubt => DOUBT.into(),
         F::Notified => "was woken by the store".into(),
         F::Death => DIED.into(),
         F::Read => read(event),
@@ -72,6 +74,7 @@ fn stall(event: &Event) -> String {
 }
 
 const LOST: &str = "noticed that it may have lost the lock";
+const DOUBT: &str = "came to doubt its hold, and went on";
 const DIED: &str = "died";
 
 const fn acquire(kind: Kind) -> &'static str {

@@ -35,6 +35,8 @@ pub enum MarkKind {
     Fenced,
     /// A read or write of unknown outcome.
     Unknown,
+    /// The client doubted its hold, and went on.
+    Doubt,
     /// The client gave the lock up for lost.
     Lost,
     /// The process died.
@@ -195,6 +197,7 @@ pub fn sign(event: &Event) -> MarkKind {
     match (event.f, event.kind) {
         (F::Death, _) => MarkKind::Death,
         (F::Lost, _) => MarkKind::Lost,
+        (F::Doubt, _) => MarkKind::Doubt,
         (_, Kind::Fail) => MarkKind::Fenced,
         (F::Read, Kind::Ok) => MarkKind::Read,
         (F::Write, Kind::Ok) => MarkKind::Write,

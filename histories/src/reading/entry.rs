@@ -57,7 +57,7 @@ pub enum Verb {
     Death,
     /// `lost`: the process says that it may have lost the lock. No operation, either.
     Lost,
-    /// `notified` and `arrive`, which histories of ours have besides: facts that no model looks at.
+    /// `notified`, `arrive` and `doubt`, which histories of ours have besides: facts that no model looks at.
     Fact(&'static str),
     /// Any other name, which no model knows.
     Other(Box<str>),
@@ -82,6 +82,7 @@ impl Verb {
             "lost" => Self::Lost,
             "notified" => Self::Fact("notified"),
             "arrive" => Self::Fact("arrive"),
+            "doubt" => Self::Fact("doubt"),
             other => Self::Other(shortened(other)),
         }
     }

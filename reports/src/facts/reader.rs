@@ -119,7 +119,7 @@ fn stall(event: &Event) -> Option<(Stall, u64)> {
 fn is_mark(event: &Event) -> bool {
     let marked = match event.f {
         F::Read | F::Write => event.kind != Kind::Invoke,
-        f => matches!(f, F::Lost | F::Death),
+        f => matches!(f, F::Doubt | F::Lost | F::Death),
     };
     marked && event.client().is_some()
 }

@@ -113,14 +113,15 @@ function mark(sign, x, y, height) {
   else if (sign === SIGN.unknown) box(x - 1, y - 3, x + 1, height + 6, colours.info);
   else {
     ctx.beginPath();
-    if (sign === SIGN.lost) {
+    if (sign !== SIGN.death) {
       path([[x, middle - 7], [x + 5, middle], [x, middle + 7], [x - 5, middle]]);
     } else {
       path([[x - 5, middle - 5], [x + 5, middle + 5]]);
       path([[x + 5, middle - 5], [x - 5, middle + 5]]);
     }
-    ctx.lineWidth = sign === SIGN.lost ? 3 : 5; ctx.strokeStyle = colours.card; ctx.stroke();
+    ctx.lineWidth = sign === SIGN.death ? 5 : 3; ctx.strokeStyle = colours.card; ctx.stroke();
     if (sign === SIGN.lost) { ctx.fillStyle = colours.info; ctx.fill(); }
+    else if (sign === SIGN.doubt) { ctx.lineWidth = 1; ctx.strokeStyle = colours.info; ctx.stroke(); }
     else { ctx.lineWidth = 2.5; ctx.strokeStyle = colours.bad; ctx.stroke(); }
   }
 }

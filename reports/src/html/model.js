@@ -5,7 +5,7 @@ const $ = (id) => document.getElementById(id);
 const data = JSON.parse($('data').textContent);
 const canvas = $('canvas'), tip = $('tip'), board = $('board');
 const ctx = canvas.getContext('2d');
-const SIGN = { read: 0, write: 1, fenced: 2, unknown: 3, lost: 4, death: 5 };
+const SIGN = { read: 0, write: 1, fenced: 2, unknown: 3, doubt: 4, lost: 5, death: 6 };
 const ANSWERS = ['granted', 'no answer', 'outcome unknown', 'not granted'];
 const ENDINGS = [
   'until its release', 'until it gave the lock up', 'until its death', 'to the end of the history',

@@ -187,7 +187,7 @@ function aboutLane(lane, time, near) {
 // A loss or a death is easily hidden among reads and writes, so it goes before them.
 function nearestMark(marks, time, near) {
   let best = -1;
-  const first = (i) => (value(marks, 'sign', i) >= SIGN.lost ? near * 2 : 0);
+  const first = (i) => (value(marks, 'sign', i) >= SIGN.doubt ? near * 2 : 0);
   const far = (i) => Math.abs(marks.from[i] - time) - first(i);
   for (let i = above(marks.reach, time - near); i < marks.n && marks.from[i] <= time + near; i++) {
     if (best < 0 || far(i) < far(best)) best = i;
@@ -208,7 +208,7 @@ function aboutMark(marks, i) {
   const what = (value(marks, 'write', i) ? 'write' : 'read') + of;
   const names = {
     [SIGN.fenced]: what + ' fenced off', [SIGN.unknown]: what + ', outcome unknown',
-    [SIGN.lost]: 'gave the lock up for lost', [SIGN.death]: 'died',
+    [SIGN.doubt]: 'doubted its hold', [SIGN.lost]: 'gave the lock up for lost', [SIGN.death]: 'died',
   };
   const told = names[value(marks, 'sign', i)] || what;
   return `${exact(marks.from[i])}: ${told}${why ? ': ' + why : ''}`;

@@ -282,6 +282,7 @@ fn legend(picture: &Picture) -> Markup {
         (MarkKind::Write, "write"),
         (MarkKind::Fenced, "fenced off"),
         (MarkKind::Unknown, "unknown outcome"),
+        (MarkKind::Doubt, "doubted its hold"),
         (MarkKind::Lost, "gave the lock up"),
         (MarkKind::Death, "died"),
     ];
@@ -335,7 +336,7 @@ fn glyph(sign: MarkKind, x: u64, y: u64) -> Markup {
         MarkKind::Write => format!("M{x} {}v22", y - 11),
         MarkKind::Fenced => format!("M{} {}l12 12m0 -12l-12 12M{} {}v22", x - 6, y - 6, x, y - 11),
         MarkKind::Unknown => format!("M{x} {}v6m0 4v6", y - 8),
-        MarkKind::Lost => format!("M{x} {}l7 9l-7 9l-7 -9z", y - 9),
+        MarkKind::Doubt | MarkKind::Lost => format!("M{x} {}l7 9l-7 9l-7 -9z", y - 9),
         MarkKind::Death => format!("M{} {}l14 14m0 -14l-14 14", x - 7, y - 7),
     };
     let class = match sign {
@@ -343,6 +344,7 @@ fn glyph(sign: MarkKind, x: u64, y: u64) -> Markup {
         MarkKind::Write => "write",
         MarkKind::Fenced => "fenced",
         MarkKind::Unknown => "unknown",
+        MarkKind::Doubt => "doubt",
         MarkKind::Lost => "lost",
         MarkKind::Death => "death",
     };

@@ -58,6 +58,7 @@ struct Signs {
     overlap: char,
     fault: char,
     death: char,
+    doubt: char,
     lost: char,
     fenced: char,
 }
@@ -74,6 +75,7 @@ impl Signs {
                 overlap: '▲',
                 fault: '░',
                 death: '✗',
+                doubt: '¿',
                 lost: '!',
                 fenced: '⊘',
             },
@@ -86,6 +88,7 @@ impl Signs {
                 overlap: '^',
                 fault: '~',
                 death: 'X',
+                doubt: '%',
                 lost: '!',
                 fenced: '0',
             },
@@ -105,6 +108,7 @@ impl Signs {
             MarkKind::Write => 'w',
             MarkKind::Unknown => '?',
             MarkKind::Fenced => self.fenced,
+            MarkKind::Doubt => self.doubt,
             MarkKind::Lost => self.lost,
             MarkKind::Death => self.death,
         }
@@ -152,7 +156,7 @@ fn cells(lane: &Lane, scale: &Scale, signs: &Signs) -> Vec<Cell> {
     // What the witness names is drawn last, so that nothing hides it. Reads and writes that it
     // does not name would only clutter the bars.
     let mut marks: Vec<_> =
-        lane.marks.iter().filter(|m| m.named || m.sign >= MarkKind::Lost).collect();
+        lane.marks.iter().filter(|m| m.named || m.sign >= MarkKind::Doubt).collect();
     marks.sort_by_key(|m| m.named);
     for mark in marks {
         cells[scale.column(mark.at)] = (signs.mark(mark.sign), Ink::Bad);
@@ -216,6 +220,7 @@ fn legend(out: &mut Painter, width: usize, picture: &Picture, signs: &Signs) {
     entry(any_mark(MarkKind::Write), 'w', "write");
     entry(any_mark(MarkKind::Fenced), signs.fenced, "fenced off");
     entry(any_mark(MarkKind::Unknown), '?', "unknown outcome");
+    entry(any_end(MarkKind::Doubt), signs.doubt, "doubted its hold");
     entry(any_end(MarkKind::Lost), signs.lost, "gave up the lock");
     entry(any_end(MarkKind::Death), signs.death, "died");
     if picture.hidden > 0 {
