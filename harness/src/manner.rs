@@ -81,12 +81,19 @@ pub fn hint(line: &str) {
     }
 }
 
-/// Returns the target for progress bars: a terminal, if any.
+/// Returns the target for progress bars: a terminal, if any, that can write over what it shows.
 pub fn progress() -> ProgressDrawTarget {
-    match stderr().is_terminal() && !quiet() {
+    match stderr().is_terminal() && !quiet() && !dumb() {
         true => ProgressDrawTarget::stderr(),
         false => ProgressDrawTarget::hidden(),
     }
+}
+
+/// Returns the columns and the rows of the terminal on which progress is shown; `None` if there is
+/// none.
+pub fn screen() -> Option<(usize, usize)> {
+    let (columns, rows) = terminal_size::terminal_size_of(stderr())?;
+    Some((columns.0.into(), rows.0.into()))
 }
 
 /// Returns the bar that shows how much of a file is read, and how long the rest will take.
@@ -118,12 +125,15 @@ fn width() -> usize {
 /// says otherwise.
 fn colour() -> bool {
     let forbidden = || var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let dumb = || var_os("TERM").is_some_and(|term| term == "dumb");
     match MANNER.get().map_or(Color::Auto, |manner| manner.color) {
         Color::Always => true,
         Color::Never => false,
         Color::Auto => stdout().is_terminal() && !forbidden() && !dumb(),
     }
+}
+
+fn dumb() -> bool {
+    var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 fn unicode() -> bool {

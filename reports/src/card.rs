@@ -7,7 +7,7 @@ mod text;
 
 pub use page::page;
 pub use remedy::remedy;
-pub use text::{markdown, terminal};
+pub use text::{markdown, table, terminal};
 
 use crate::reading::{self, Breach};
 use crate::units::span;

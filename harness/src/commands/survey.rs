@@ -45,6 +45,9 @@ const USUAL: [&str; 12] = [
 /// The number of runs at a time for each core: most of a run is waiting.
 const SIDE_BY_SIDE: usize = 3;
 
+/// The rows of a terminal that the bar below the table takes, and the one that stays free.
+const BELOW_TABLE: usize = 2;
+
 pub fn run(args: &SurveyArgs) -> Result<Exit, Failure> {
     let lock = tested(&args.lock, &args.load.0)?;
     let files = [(&args.html, "--html"), (&args.markdown, "--markdown"), (&args.junit, "--junit")];
@@ -141,7 +144,7 @@ fn command(args: &SurveyArgs, lock: &TestedLock, world: &RunWorld) -> String {
 fn progress_bar(runs: u64) -> ProgressBar {
     let bar = ProgressBar::new(runs);
     bar.set_draw_target(manner::progress());
-    let style = "{elapsed_precise} [{bar:30}] {pos}/{len} runs {msg}";
+    let style = "{prefix}{elapsed_precise} [{bar:30}] {pos}/{len} runs {msg}";
     bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
     bar.enable_steady_tick(Duration::from_secs(1));
     bar
@@ -200,7 +203,20 @@ impl Survey<'_> {
             let report = self.keep(&run, &judgement).map_err(|error| error.to_string())?;
             held(&self.card).rows[row].report = report;
         }
+        self.show();
         Ok(())
+    }
+
+    /// Shows the table as far as it has been filled, above the bar, where there is room for it.
+    fn show(&self) {
+        let card = held(&self.card);
+        let Some((columns, rows)) = manner::screen() else { return };
+        // The last column stays free: some terminals begin a new line behind it.
+        let table = card::table(&card, style(), columns.saturating_sub(1));
+        let is_narrow = card.rows.iter().any(|row| row.nemesis.len() >= columns);
+        if table.len() + BELOW_TABLE <= rows && !is_narrow {
+            self.bar.set_prefix(table.join("\n") + "\n");
+        }
     }
 
     /// Writes a run into a folder of its own; returns its report.

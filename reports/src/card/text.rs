@@ -40,27 +40,37 @@ pub(super) fn heads(card: &Card) -> Vec<&str> {
 
 /// Returns the card for a terminal.
 pub fn terminal(card: &Card, style: Style) -> String {
-    let heads = heads(card);
-    let name = card.rows.iter().map(|row| row.nemesis.len()).max().unwrap_or_default();
     let mut text = format!("{}: {}\n", card.lock, visible(&card.summary));
     let _ = writeln!(text, "on {}, ttl {}\n", card.on, span(card.ttl_ns));
-    let _ = write!(text, "{:name$}", "");
-    for head in &heads {
-        let _ = write!(text, "  {head}");
-    }
-    text.push('\n');
-    for row in &card.rows {
-        let _ = write!(text, "{:name$}", row.nemesis);
-        for (head, cell) in heads.iter().zip(cells(card, row, style.unicode)) {
-            let width = head.chars().count();
-            let _ = write!(text, "  {}", coloured(&format!("{cell:^width$}"), style));
-        }
-        text = text.trim_end().to_owned() + "\n";
+    for line in table(card, style, usize::MAX) {
+        let _ = writeln!(text, "{line}");
     }
     for (head, words) in card.words() {
         let _ = write!(text, "\n{}", fitted(&format!("{head}: {words}"), style));
     }
     text
+}
+
+/// Returns the table of a card, line by line, with as many of its columns as there is room for.
+pub fn table(card: &Card, style: Style, columns: usize) -> Vec<String> {
+    let name = card.rows.iter().map(|row| row.nemesis.len()).max().unwrap_or_default();
+    let mut used = name;
+    let fits = |head: &&str| {
+        used += 2 + head.chars().count();
+        used <= columns
+    };
+    let heads: Vec<&str> = heads(card).into_iter().take_while(fits).collect();
+    let line = |first: &str, cells: &[String]| {
+        let cell = |(head, cell): (&&str, &String)| {
+            let width = head.chars().count();
+            format!("  {}", coloured(&format!("{cell:^width$}"), style))
+        };
+        let cells: String = heads.iter().zip(cells).map(cell).collect();
+        format!("{first:name$}{cells}").trim_end().to_owned()
+    };
+    let titles: Vec<String> = heads.iter().map(|head| (*head).to_owned()).collect();
+    let rows = card.rows.iter().map(|row| line(&row.nemesis, &cells(card, row, style.unicode)));
+    std::iter::once(line("", &titles)).chain(rows).collect()
 }
 
 /// Colours a cell by its sign.
