@@ -57,8 +57,8 @@ impl<S: Store> Worker<S> {
             let reply = match request.command {
                 Command::Acquire(wanted) => self.acquire(*wanted, mailbox).await,
                 Command::Touch { hold } => self.touch(hold),
-                Command::Convert { hold, mode } => self.convert(hold, mode, mailbox).await,
-                Command::Extend { hold } => self.extend(hold, mailbox).await,
+                Command::Convert { hold, mode } => self.change(hold, Some(mode), mailbox).await,
+                Command::Extend { hold } => self.change(hold, None, mailbox).await,
                 Command::Held { hold } => self.held(hold).await,
                 Command::Release { hold } => self.release(hold, mailbox).await,
                 Command::Init(_) => ClientReply::fail("the client has begun"),
@@ -234,24 +234,24 @@ impl<S: Store> Worker<S> {
         }
     }
 
-    async fn convert(&mut self, hold: usize, mode: Mode, mailbox: &mut dyn Mailbox) -> ClientReply {
+    /// Converts a grant to a mode, or else has its time begin anew.
+    async fn change(
+        &mut self,
+        hold: usize,
+        mode: Option<Mode>,
+        mailbox: &mut dyn Mailbox,
+    ) -> ClientReply {
         let Some((place, grant)) = self.of_hold(hold) else { return ClientReply::fail("not held") };
         let Some(mut lock) = self.locks[place].lock.take() else {
             return ClientReply::fail("the lock is at work");
         };
-        let converted = self.listening(lock.convert(grant, mode), None, mailbox).await;
-        self.locks[place].lock = Some(lock);
-        self.changed(hold, converted)
-    }
-
-    async fn extend(&mut self, hold: usize, mailbox: &mut dyn Mailbox) -> ClientReply {
-        let Some((place, grant)) = self.of_hold(hold) else { return ClientReply::fail("not held") };
-        let Some(mut lock) = self.locks[place].lock.take() else {
-            return ClientReply::fail("the lock is at work");
+        let change = match mode {
+            Some(mode) => lock.convert(grant, mode),
+            None => lock.extend(grant),
         };
-        let extended = self.listening(lock.extend(grant), None, mailbox).await;
+        let changed = self.listening(change, None, mailbox).await;
         self.locks[place].lock = Some(lock);
-        self.changed(hold, extended)
+        self.changed(hold, changed)
     }
 
     /// Notes what became of a grant.
