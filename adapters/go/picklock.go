@@ -81,9 +81,14 @@ type Run struct {
 }
 
 // Lost tells the harness that the workers may have lost what they hold. Callable from anywhere.
-func (run *Run) Lost(err any) {
+func (run *Run) Lost(err any) { run.tell("lost", err) }
+
+// Doubt does the same of a loss that is in doubt, and in spite of which the program goes on.
+func (run *Run) Doubt(err any) { run.tell("doubt", err) }
+
+func (run *Run) tell(level string, err any) {
 	run.workers.Range(func(worker, _ any) bool {
-		run.say(map[string]any{"type": "lost", "worker": worker, "error": fmt.Sprint(err)})
+		run.say(map[string]any{"type": "lost", "worker": worker, "level": level, "error": fmt.Sprint(err)})
 		return true
 	})
 }
@@ -125,7 +130,7 @@ func Serve[G any](newLock func(*Run) (Lock[G], error), definite ...error) {
 			var err error
 			lock, err = newLock(run)
 			must(err)
-			run.say(map[string]any{"id": asked.ID, "type": "ok"})
+			run.say(map[string]any{"id": asked.ID, "type": "ok", "version": 1, "can": abilities(lock)})
 		default:
 			requests, known := run.workers.LoadOrStore(asked.Worker, make(chan request, 1))
 			if !known {
@@ -134,6 +139,21 @@ func Serve[G any](newLock func(*Run) (Lock[G], error), definite ...error) {
 			requests.(chan request) <- asked
 		}
 	}
+}
+
+// abilities returns what a lock can do beyond the four requests, by the interfaces that it has.
+func abilities[G any](lock Lock[G]) []string {
+	can := []string{"timed", "shared"}
+	if _, is := lock.(Converter[G]); is {
+		can = append(can, "convert")
+	}
+	if _, is := lock.(Extender[G]); is {
+		can = append(can, "extend")
+	}
+	if _, is := lock.(Teller[G]); is {
+		can = append(can, "held")
+	}
+	return can
 }
 
 func must(err error) {

@@ -18,9 +18,9 @@ public final class CuratorMutex implements Picklock.Lock<InterProcessMutex> {
     }
 
     /**
-     * Connects, and tells of every moment from which another client may hold the lock: with
-     * STOP_AT=LOST only of the end of the session, which Curator may learn later than the next
-     * holder.
+     * Connects, and tells of every moment from which another client may hold the lock. With
+     * STOP_AT=LOST such a moment is a doubt, and the lock is lost at the end of the session, which
+     * Curator may learn later than the next holder.
      */
     static CuratorFramework connect(Picklock run) throws Exception {
         int ttl = (int) run.ttl().toMillis();
@@ -28,7 +28,9 @@ public final class CuratorMutex implements Picklock.Lock<InterProcessMutex> {
         var client = CuratorFrameworkFactory.newClient(System.getenv("ZK_CONNECT"), ttl, ttl, retries);
         var late = "LOST".equals(System.getenv("STOP_AT"));
         client.getConnectionStateListenable().addListener((it, state) -> {
-            if (late ? state == ConnectionState.LOST : !state.isConnected()) {
+            if (late && state == ConnectionState.SUSPENDED) {
+                run.doubt(state);
+            } else if (!state.isConnected()) {
                 run.lost(state);
             }
         });

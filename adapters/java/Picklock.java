@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.*;
 import java.util.regex.*;
+import java.util.stream.Collectors;
 
 /**
  * A lock client of picklock in Java: one file, without dependencies. CuratorMutex.java shows how it is used.
@@ -71,7 +72,16 @@ public final class Picklock {
 
     /** Tells the harness that the workers may have lost what they hold. Callable from any thread. */
     public void lost(Object error) {
-        workers.keySet().forEach(worker -> say("type", "lost", "worker", worker, "error", error));
+        tell("lost", error);
+    }
+
+    /** Does the same of a loss that is in doubt, and in spite of which the program goes on. */
+    public void doubt(Object error) {
+        tell("doubt", error);
+    }
+
+    private void tell(String level, Object error) {
+        workers.keySet().forEach(worker -> say("type", "lost", "worker", worker, "level", level, "error", error));
     }
 
     private <G> void listen(Maker<G> maker, List<Class<? extends Exception>> definite) throws Exception {
@@ -80,7 +90,7 @@ public final class Picklock {
         var grants = new ConcurrentHashMap<String, G>();
         init = request(in.readLine());
         var lock = maker.make(this);
-        say("id", number(init, "id"), "type", "ok");
+        say("id", number(init, "id"), "type", "ok", "version", 1, "can", abilities(lock));
         for (String line; (line = in.readLine()) != null; ) {
             var request = request(line);
             long id = number(request, "id"), worker = number(request, "worker");
@@ -99,6 +109,19 @@ public final class Picklock {
                 }
             });
         }
+    }
+
+    /** Returns what a lock can do beyond the four requests, by the methods that it has of its own. */
+    private static List<String> abilities(Lock<?> lock) {
+        var can = new ArrayList<>(List.of("timed", "shared"));
+        for (var method : lock.getClass().getMethods()) {
+            var name = method.getName();
+            var isOptional = name.equals("convert") || name.equals("extend") || name.equals("held");
+            if (isOptional && method.getDeclaringClass() != Lock.class && !can.contains(name)) {
+                can.add(name);
+            }
+        }
+        return can;
     }
 
     private static final Exception NOT_GRANTED = new TimeoutException("not granted");
@@ -149,6 +172,9 @@ public final class Picklock {
     }
 
     private static String json(Object value) {
+        if (value instanceof List<?> list) {
+            return list.stream().map(Picklock::json).collect(Collectors.joining(",", "[", "]"));
+        }
         var text = value.toString().replaceAll("[\"\\\\]", "\\\\$0").replaceAll("\\p{Cntrl}", " ");
         return value instanceof Number ? text : '"' + text + '"';
     }

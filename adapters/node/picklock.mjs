@@ -48,7 +48,7 @@ async function listen(make, definite) {
         if (op === "init") {
             lock = await make(runOf(request, workers));
             process.on("uncaughtException", (error) => console.error(error)); // Such as of a connection that broke.
-            say({ id, type: "ok" });
+            say({ id, type: "ok", version: 1, can: abilities(lock) });
             continue;
         }
         workers.add(worker);
@@ -62,14 +62,25 @@ async function listen(make, definite) {
     }
 }
 
+/** What a lock can do beyond the four requests, by what it defines. */
+function abilities(lock) {
+    const can = ["convert", "extend", "held"].filter((name) => typeof lock[name] === "function");
+    const takes = lock.acquire.length;
+    return [...can, ...(takes > 1 ? ["timed"] : []), ...(takes > 2 ? ["shared"] : [])];
+}
+
 /** A run, as the harness tells of it: `ttl` in milliseconds, `servers` as host:port, and all else in `init`. */
 function runOf(init, workers) {
+    const tell = (level, error) =>
+        workers.forEach((worker) => say({ type: "lost", worker, level, error: String(error) }));
     return {
         init,
         ttl: init.ttl_ns / 1e6,
         servers: init.servers,
         /** Tells the harness that the workers may have lost what they hold. */
-        lost: (error) => workers.forEach((worker) => say({ type: "lost", worker, error: String(error) })),
+        lost: (error) => tell("lost", error),
+        /** The same of a loss that is in doubt, and in spite of which the program goes on. */
+        doubt: (error) => tell("doubt", error),
     };
 }
 

@@ -53,7 +53,13 @@ final class Picklock
     /** Tells the harness that the worker may have lost what it holds: while a call of the lock is under way. */
     public function lost(string $error): void
     {
-        self::say(['type' => 'lost', 'worker' => 0, 'error' => $error]);
+        self::say(['type' => 'lost', 'worker' => 0, 'level' => 'lost', 'error' => $error]);
+    }
+
+    /** The same of a loss that is in doubt, and in spite of which the program goes on. */
+    public function doubt(string $error): void
+    {
+        self::say(['type' => 'lost', 'worker' => 0, 'level' => 'doubt', 'error' => $error]);
     }
 
     /** Asks until there is a grant; for a timeout of 0 once. */
@@ -85,6 +91,7 @@ final class Picklock
                     fwrite(STDERR, "$error\n" . $error->getMessage() . "\n");
                     exit(1);
                 }
+                $answer += ['version' => 1, 'can' => self::abilities($lock)];
             } else {
                 try {
                     $answer = self::answer($lock, $grants, $request) + $answer;
@@ -96,6 +103,14 @@ final class Picklock
             }
             self::say($answer + ['worker' => $request['worker']]);
         }
+    }
+
+    /** Returns what a lock can do beyond the four requests, by what it defines. */
+    private static function abilities(object $lock): array
+    {
+        $methods = array_filter(['convert', 'extend', 'held'], fn (string $name) => method_exists($lock, $name));
+        $takes = (new ReflectionMethod($lock, 'acquire'))->getNumberOfParameters();
+        return [...$methods, ...($takes > 1 ? ['timed'] : []), ...($takes > 2 ? ['shared'] : [])];
     }
 
     private static function answer(object $lock, array &$grants, array $request): array

@@ -21,8 +21,12 @@ that readers share takes a third argument, `shared`; one whose writers become re
 returns the new grant; one that can be given more time has `extend(grant)`, which returns the grant, or None if it is
 over; `held(grant)` says whether the lock still claims it. An exception of `definite` says that nothing has happened;
 after any other nobody knows.
+
+Methods may be coroutines (`async def`), which one event loop runs. Then the harness can cancel an acquire or a release.
 """
 
+import asyncio
+import functools
 import inspect
 import json
 import os
@@ -34,13 +38,18 @@ import threading
 class Run:
     """What the harness says of a run: `ttl` in seconds, `servers` as host:port, and all else in `init`."""
 
-    def __init__(self, init, say):
+    def __init__(self, init, workers, say):
         self.init, self.ttl, self.servers = init, init["ttl_ns"] / 1e9, init["servers"]
-        self._say = say
+        self._workers, self._say = workers, say
 
-    def lost(self, error, worker=None):
-        """Tells the harness that a worker, or the only one, may have lost what it holds. Callable from any thread."""
-        self._say(type="lost", worker=worker or 0, error=str(error))
+    def lost(self, error, worker=None, level="lost"):
+        """Tells the harness that a worker, or all of them, may have lost what they hold. Callable from any thread."""
+        for number in list(self._workers) if worker is None else [worker]:
+            self._say(type="lost", worker=number, level=level, error=str(error))
+
+    def doubt(self, error, worker=None):
+        """The same of a loss that is in doubt, and in spite of which the program goes on."""
+        self.lost(error, worker, level="doubt")
 
 
 def serve(make, definite=()):
@@ -53,30 +62,69 @@ def serve(make, definite=()):
         with saying:
             out.write(json.dumps(answer) + "\n")
 
-    workers, lock = {}, None
+    workers, lock, calls = {}, None, _Calls()
     for line in sys.stdin:
         request = json.loads(line)
         if request["op"] == "exit":
             break
         if request["op"] == "init":
-            lock = make(Run(request, say))
-            say(id=request["id"], type="ok")
+            lock = calls.call(request["id"], make, Run(request, workers, say))
+            say(id=request["id"], type="ok", version=1, can=_abilities(lock))
+            continue
+        if request["op"] == "cancel":
+            calls.cancel(request["request"])
             continue
         worker = request.get("worker", 0)
         if worker not in workers:
             workers[worker] = queue.Queue()
-            threading.Thread(target=_work, args=(lock, workers[worker], say, definite), daemon=True).start()
+            work = (lock, calls, workers[worker], say, definite)
+            threading.Thread(target=_work, args=work, daemon=True).start()
         workers[worker].put(request)
     os._exit(0)  # Threads of the lock need not end.
 
 
-def _work(lock, requests, say, definite):
+class _Calls:
+    """The calls of a lock. Those that are coroutines run in one event loop, and can be cancelled there."""
+
+    def __init__(self):
+        self._loop, self._tasks, self._cancelled = asyncio.new_event_loop(), {}, set()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+
+    def call(self, request, method, *arguments):
+        made = method(*arguments)
+        if not inspect.isawaitable(made):
+            return made
+        return asyncio.run_coroutine_threadsafe(self._await(request, made), self._loop).result()
+
+    async def _await(self, request, made):
+        task = self._tasks[request] = asyncio.current_task()
+        if request in self._cancelled:  # Before it began.
+            task.cancel()
+        try:
+            return await made
+        finally:
+            del self._tasks[request]
+
+    def cancel(self, request):
+        self._cancelled.add(request)
+        self._loop.call_soon_threadsafe(lambda: request in self._tasks and self._tasks[request].cancel())
+
+
+def _abilities(lock):
+    """What a lock can do beyond the four requests, by what it defines."""
+    takes = len(inspect.signature(lock.acquire).parameters)
+    can = [name for name in ("convert", "extend", "held") if hasattr(lock, name)]
+    cancels = all(map(inspect.iscoroutinefunction, (lock.acquire, lock.release)))
+    return can + ["timed"] * (takes > 1) + ["shared"] * (takes > 2) + ["cancel"] * cancels
+
+
+def _work(lock, calls, requests, say, definite):
     grants = {}
     while True:
         request = requests.get()
         answer = {"id": request["id"], "worker": request.get("worker", 0)}
         try:
-            answer.update(_answer(lock, grants, request))
+            answer.update(_answer(lock, calls, grants, request))
         except definite as error:
             answer.update(type="fail", error=repr(error))
         except Exception as error:  # Nobody knows what has happened.
@@ -84,23 +132,24 @@ def _work(lock, requests, say, definite):
         say(**answer)
 
 
-def _answer(lock, grants, request):
+def _answer(lock, calls, grants, request):
     operation, hold = request["op"], request.get("hold", 0)
+    call = functools.partial(calls.call, request["id"])
     if operation == "touch":
         return {"type": "ok"}
     if operation == "release":
-        lock.release(grants.pop(hold))
+        call(lock.release, grants.pop(hold))
         return {"type": "ok"}
     if operation == "held":
-        return {"type": "ok"} if lock.held(grants[hold]) else {"type": "fail", "error": "not held"}
+        return {"type": "ok"} if call(lock.held, grants[hold]) else {"type": "fail", "error": "not held"}
     shared = request.get("mode") == "shared"
     if operation == "convert":
-        grant = lock.convert(grants[hold], shared)
+        grant = call(lock.convert, grants[hold], shared)
     elif operation == "extend":
-        grant = lock.extend(grants[hold])
+        grant = call(lock.extend, grants[hold])
     else:
         arguments = [request["key"], request["acquire_timeout_ns"] / 1e9, shared]
-        grant = lock.acquire(*arguments[: len(inspect.signature(lock.acquire).parameters)])
+        grant = call(lock.acquire, *arguments[: len(inspect.signature(lock.acquire).parameters)])
     if grant is None:
         return {"type": "fail", "error": "not granted"}
     grants[hold] = grant

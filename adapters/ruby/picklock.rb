@@ -38,8 +38,13 @@ module Picklock
     end
 
     # Tells the harness that the workers may have lost what they hold. Callable from any thread.
-    def lost(error)
-      @workers.keys.each { |worker| @say.call(type: "lost", worker: worker, error: error.to_s) }
+    def lost(error, level: "lost")
+      @workers.keys.each { |worker| @say.call(type: "lost", worker: worker, level: level, error: error.to_s) }
+    end
+
+    # The same of a loss that is in doubt, and in spite of which the program goes on.
+    def doubt(error)
+      lost(error, level: "doubt")
     end
   end
 
@@ -67,7 +72,7 @@ module Picklock
       when "exit" then break
       when "init"
         lock = lock_class.new(Run.new(request, workers, say))
-        say.call(id: request["id"], type: "ok")
+        say.call(id: request["id"], type: "ok", version: 1, can: abilities(lock))
       else
         worker = request.fetch("worker", 0)
         requests = workers[worker] ||= Queue.new.tap { |it| Thread.new { work(lock, it, say, definite) } }
@@ -78,6 +83,15 @@ module Picklock
   rescue StandardError => e # Its message comes last: the harness shows the last words.
     $stderr.write(e.full_message(highlight: false, order: :bottom), "\n")
     exit!(false)
+  end
+
+  # What a lock can do beyond the four requests, by what it defines.
+  def self.abilities(lock)
+    can = %w[convert extend held].select { |name| lock.respond_to?(name) }
+    takes = lock.method(:acquire).arity.abs
+    can << "timed" if takes > 1
+    can << "shared" if takes > 2
+    can
   end
 
   def self.work(lock, requests, say, definite)
@@ -119,5 +133,5 @@ module Picklock
   def self.text(error)
     error.inspect.dup.force_encoding(Encoding::UTF_8).scrub
   end
-  private_class_method :work, :answer, :text
+  private_class_method :abilities, :work, :answer, :text
 end

@@ -12,7 +12,7 @@
 //! number that was never used before is a new worker. A worker has up to [`HOLDS`](crate::HOLDS)
 //! grants at once, by numbers that its requests give them.
 
-use crate::{ClockSetting, Facts, Key, Kind, Mode};
+use crate::{ClientAbility, ClockSetting, Facts, Key, Kind, Mode};
 use serde::{Deserialize, Serialize};
 use std::task::{Context, Poll};
 
@@ -82,6 +82,13 @@ pub enum Command {
     /// monotonic clock goes at the same rate as the wall clock, and is never set. Answered with
     /// `clock` at once, whatever the client's workers do.
     Clock(ClockSetting),
+    /// Cancel a request that is under way, an acquire or a release, as a caller does that waits no
+    /// longer. It is not answered; the other request is, and with `info` if nobody knows what it
+    /// has done.
+    Cancel {
+        /// The number of that request. It may have been answered already.
+        request: u64,
+    },
     /// End the client process.
     Exit,
 }
@@ -178,6 +185,13 @@ pub enum ClientReply {
         /// The store facts, with times by CLOCK_MONOTONIC.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         facts: Option<Box<Facts>>,
+        /// The version of the protocol that the client speaks, in the answer to `init`. `None`: it
+        /// goes by the harness's.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        version: Option<u32>,
+        /// The abilities of the client, in the answer to `init`. `None`: it does not say.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        can: Option<Box<[ClientAbility]>>,
     },
     /// The command certainly had no effect.
     Fail {
@@ -199,11 +213,15 @@ pub enum ClientReply {
         /// The reading of the wall clock after that, since 1970.
         wall_ns: u64,
     },
-    /// A notice: the client has learnt that it may have lost this lock, and touches nothing more.
+    /// A notice: the client has learnt that it may have lost this lock. If it is lost, it touches
+    /// nothing more; if that is in doubt, it goes on.
     Lost {
         /// The lock in question. `None`: all that the worker holds.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         key: Option<Key>,
+        /// The level of the loss.
+        #[serde(default)]
+        level: LossLevel,
         /// CLOCK_MONOTONIC when it learnt of the loss. `None`: just now.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         at_ns: Option<u64>,
@@ -223,10 +241,26 @@ pub enum ClientReply {
     },
 }
 
+/// The level of a loss of which a client tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LossLevel {
+    /// It may hold the lock or not, as after its connection broke, and acts as if it did.
+    Doubt,
+    /// It acts as if it no longer held the lock.
+    #[default]
+    Lost,
+}
+
 impl ClientReply {
     /// An `ok` without token or facts.
     pub fn ok() -> Self {
-        Self::Ok { token: None, facts: None }
+        Self::done(None, None)
+    }
+
+    /// An `ok` to anything but `init`.
+    pub fn done(token: Option<u64>, facts: Option<Box<Facts>>) -> Self {
+        Self::Ok { token, facts, version: None, can: None }
     }
 
     /// A `fail` without facts.
@@ -238,7 +272,7 @@ impl ClientReply {
     /// facts and the token. `None`: it is a notice.
     pub fn outcome(self) -> Option<ReplyOutcome> {
         let (kind, error, facts, token) = match self {
-            Self::Ok { token, facts } => (Kind::Ok, None, facts, token),
+            Self::Ok { token, facts, .. } => (Kind::Ok, None, facts, token),
             Self::Fail { error, facts } => (Kind::Fail, Some(error), facts, None),
             Self::Info { error } => (Kind::Info, Some(error), None, None),
             // No answer to what a worker asks for.

@@ -7,6 +7,7 @@
 mod backend;
 mod cause;
 mod client;
+mod client_ability;
 mod client_command;
 mod clock;
 mod delta;
@@ -44,9 +45,10 @@ mod world;
 pub use backend::{Backend, BackendError, Message, Notice, Passing};
 pub use cause::{Cause, Causes};
 pub use client::{
-    Acquire, ClientReply, ClientRequest, Command, Init, Mailbox, PROTOCOL_VERSION, ReplyOutcome,
-    Response,
+    Acquire, ClientReply, ClientRequest, Command, Init, LossLevel, Mailbox, PROTOCOL_VERSION,
+    ReplyOutcome, Response,
 };
+pub use client_ability::ClientAbility;
 pub use client_command::ClientCommand;
 pub use clock::{Clock, ClockSetting};
 pub use delta::DeltaDebugger;

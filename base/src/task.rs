@@ -37,6 +37,9 @@ pub enum Step {
     Ask(usize),
     /// Frees a lock.
     Release(usize),
+    /// Cancels the next request, an acquire or a release, if it is still under way after this part
+    /// of the turn's hold.
+    Cancel(u32),
 }
 
 /// The longest time that an acquire waits.
@@ -82,6 +85,9 @@ pub enum Needs {
     Extend,
     /// A holder may ask whether it still holds the lock.
     Tell,
+    /// A caller may stop waiting in mid-call, and its client lives on: asked of programs of somebody
+    /// else alone.
+    Cancel,
 }
 
 impl Task {
@@ -185,7 +191,7 @@ impl Walk {
 
     fn applies(&self, step: Step) -> bool {
         match step {
-            Step::Acquire { .. } | Step::Work(_) => !self.retreats,
+            Step::Acquire { .. } | Step::Work(_) | Step::Cancel(_) => !self.retreats,
             Step::Read(hold)
             | Step::Write(hold)
             | Step::Convert(hold, _)

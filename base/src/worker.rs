@@ -20,6 +20,8 @@ pub struct WorkerRequest {
     pub wait: Wait,
     /// True for the read of a shared holder in place of a write.
     pub again: bool,
+    /// The part of the turn's hold after which it is cancelled, if it has not ended by then.
+    pub cancel: Option<u32>,
 }
 
 /// The next step of a worker.
@@ -81,10 +83,15 @@ impl WorkerMachine {
 
     /// Takes the next step of the turn.
     pub fn step(&mut self) -> WorkerStep {
+        let mut cancel = None;
         loop {
             let Some(step) = self.walk.step() else { return WorkerStep::End };
             let (f, hold, mode, wait) = match step {
                 Step::Work(part) => return WorkerStep::Work(part),
+                Step::Cancel(part) => {
+                    cancel = Some(part);
+                    continue;
+                }
                 Step::Convert(hold, mode) if self.grants[hold].mode == mode => continue,
                 Step::Convert(hold, mode) => (F::Convert, hold, mode, Wait::Long),
                 Step::Acquire { hold, key, wait } => {
@@ -106,7 +113,7 @@ impl WorkerMachine {
                 }
             };
             let again = f == F::Read && matches!(step, Step::Write(_));
-            let operation = WorkerRequest { f, hold, mode, wait, again };
+            let operation = WorkerRequest { f, hold, mode, wait, again, cancel };
             self.open = Some(operation);
             return WorkerStep::Request(operation);
         }

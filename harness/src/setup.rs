@@ -302,6 +302,7 @@ fn plan(
         load: load(lock, run, task),
         promises: info.lock.promises,
         link_delay: links::usual_delay(run.link_delay()),
+        needed: program::needed(lock, task),
         draws_faults: matches!(faults, RunFaults::Nemeses),
         seed: run.seed,
         replay,

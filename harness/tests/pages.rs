@@ -9,6 +9,7 @@
 mod pages;
 mod rows;
 
+use base::ClientAbility;
 use pages::survey::{SurveyLine, figures, pairs, survey};
 use pages::{PageWork, Pages, counterexamples, hold, work};
 use picklock::foreign::{PROMISE_WORDS, PromiseWord};
@@ -120,6 +121,20 @@ fn the_words_for_promises_are_up_to_date() {
     let rows: String = PROMISE_WORDS.iter().map(row).collect();
     let table = format!("| word | promise |\n| --- | --- |\n{rows}{}", PROMISES);
     hold(&root(), "docs/own-lock.md", &format!("{head}{table}{rest}"));
+}
+
+/// The mark behind the abilities of clients.
+const ABILITIES: &str = "<!-- abilities: end -->";
+
+#[test]
+fn the_abilities_of_clients_are_up_to_date() {
+    let page = std::fs::read_to_string(root().join("docs/protocol.md")).expect("the page is there");
+    let title = "| word | a client that can |\n| --- | --- |\n";
+    let (head, rest) = page.split_once(title).expect("a table");
+    let (_, rest) = rest.split_once(ABILITIES).expect("its end");
+    let row = |it: ClientAbility| format!("| `{}` | {} |\n", it.word(), it.about());
+    let rows: String = ClientAbility::ALL.into_iter().map(row).collect();
+    hold(&root(), "docs/protocol.md", &format!("{head}{title}{rows}{ABILITIES}{rest}"));
 }
 
 #[test]

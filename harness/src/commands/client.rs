@@ -3,8 +3,8 @@
 
 use base::units::span;
 use base::{
-    Acquire, Backend, ClientRequest, Command, Kind, Message, Mode, Notice, Passing, Promises,
-    ReplyOutcome, Response, RunSpec,
+    Acquire, Backend, ClientAbility, ClientReply, ClientRequest, Command, Kind, Message, Mode,
+    Notice, Passing, Promises, ReplyOutcome, Response, RunSpec,
 };
 use std::time::Duration;
 
@@ -41,7 +41,8 @@ fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
     (world.prepare)(&hint).map_err(Failure::could_not)?;
     let start = Start { choices: None, logs: None, client: None, progress: &|_| () };
     let backend = (world.start)(&setup, start).map_err(Failure::could_not)?;
-    let mut trial = ClientTrial { backend, next: 0, passed: false, heard: Vec::new(), wrong: 0 };
+    let (can, heard) = (None, Vec::new());
+    let mut trial = ClientTrial { backend, next: 0, passed: false, can, heard, wrong: 0 };
     let ended = trial.take(&lock.info.promises);
     let stopped = trial.backend.stop();
     if let Err(why) = ended {
@@ -64,6 +65,8 @@ struct ClientTrial {
     passed: bool,
     /// The answers of clients that nobody has listened to yet, each with its process.
     heard: Vec<(u32, Response)>,
+    /// The abilities of the client, if it says.
+    can: Option<Box<[ClientAbility]>>,
     /// The number of mistakes.
     wrong: u32,
 }
@@ -87,6 +90,7 @@ impl ClientTrial {
                 _ => return Err(refused("init", &outcome)),
             })?;
         }
+        self.tell_abilities(promises)?;
         let seen = self.ask(0, acquire(ANSWER), ANSWER * 2)?;
         self.expect("a free lock is granted", "acquire", &seen, &[Kind::Ok])?;
         self.tell(match self.passed {
@@ -97,17 +101,23 @@ impl ClientTrial {
         })?;
         let seen = self.ask(0, Command::Touch { hold: 0 }, ANSWER)?;
         self.expect("`touch` is answered at once", "touch", &seen, &[Kind::Ok])?;
-        if promises.extends {
+        if self.can(ClientAbility::Extend, promises) {
             let seen = self.ask(0, Command::Extend { hold: 0 }, ANSWER)?;
             self.expect("a grant is extended", "extend", &seen, &[Kind::Ok])?;
         }
-        if promises.tells {
+        if self.can(ClientAbility::Held, promises) {
             let seen = self.ask(0, Command::Held { hold: 0 }, ANSWER)?;
             self.expect("it says that the lock is held", "held", &seen, &[Kind::Ok])?;
         }
-        let seen = self.ask(1, acquire(Duration::ZERO), ANSWER)?;
-        let held = "another client that tries once is refused while it is held";
-        self.expect(held, "acquire", &seen, &[Kind::Fail])?;
+        if self.can(ClientAbility::Timed, promises) {
+            let seen = self.ask(1, acquire(Duration::ZERO), ANSWER)?;
+            let held = "another client that tries once is refused while it is held";
+            self.expect(held, "acquire", &seen, &[Kind::Fail])?;
+        }
+        if self.can(ClientAbility::Convert, promises) {
+            let seen = self.ask(0, Command::Convert { hold: 0, mode: Mode::Shared }, ANSWER)?;
+            self.expect("a writer becomes a reader", "convert", &seen, &[Kind::Ok])?;
+        }
         let waiting = self.send(1, acquire(WAIT));
         let seen = self.ask(0, Command::Release { hold: 0 }, ANSWER)?;
         self.expect("it is released while another waits", "release", &seen, &[Kind::Ok])?;
@@ -116,6 +126,31 @@ impl ClientTrial {
         let seen = self.ask(1, Command::Release { hold: 0 }, ANSWER)?;
         self.expect("it is released again", "release", &seen, &[Kind::Ok])?;
         self.exit()
+    }
+
+    /// Returns true if the client can do this: as it says, or else as its lock promises.
+    fn can(&self, ability: ClientAbility, promises: &Promises) -> bool {
+        let said = self.can.as_ref().map(|can| can.contains(&ability));
+        // Whatever it promises, an acquire has a time-out.
+        said.unwrap_or(ability == ClientAbility::Timed || is_promised(ability, promises))
+    }
+
+    /// Tells the abilities that the client says it has, and those that its lock promises beside.
+    fn tell_abilities(&mut self, promises: &Promises) -> Result<(), String> {
+        let Some(can) = self.can.clone() else { return Ok(()) };
+        let words: Vec<&str> = can.iter().map(|it| it.word()).collect();
+        self.tell(Ok(match words.is_empty() {
+            true => "it says that it answers the four requests".into(),
+            false => format!("it says that it can do more: {}", words.join(", ")),
+        }))?;
+        let lacks = |it: &ClientAbility| is_promised(*it, promises) && !can.contains(it);
+        for ability in ClientAbility::ALL.into_iter().filter(lacks) {
+            let word = ability.word();
+            self.tell(Err(format!(
+                "its lock promises what needs `{word}`, and it cannot do that"
+            )))?;
+        }
+        Ok(())
     }
 
     /// Has the first client end, which closes its stdout or ends its process.
@@ -150,6 +185,9 @@ impl ClientTrial {
         loop {
             while let Some(place) = self.heard.iter().position(|(process, _)| *process == of) {
                 let (_, response) = self.heard.remove(place);
+                if let ClientReply::Ok { can: Some(can), .. } = &response.reply {
+                    self.can = Some(can.clone());
+                }
                 match response.reply.outcome() {
                     Some(outcome) if response.id == Some(id) => return Ok(outcome),
                     Some(_) => return Err(stray(response.id, id)),
@@ -202,6 +240,17 @@ impl ClientTrial {
             (Err(text), false) => ("NO", text),
         };
         say(&format!("{sign} {}\n", base::visible(text))).map_err(|error| error.to_string())
+    }
+}
+
+/// Returns true if a lock with these promises needs an ability of its clients.
+const fn is_promised(ability: ClientAbility, promises: &Promises) -> bool {
+    match ability {
+        ClientAbility::Shared => promises.shared,
+        ClientAbility::Timed | ClientAbility::Cancel => false,
+        ClientAbility::Convert => promises.downgrades,
+        ClientAbility::Extend => promises.extends,
+        ClientAbility::Held => promises.tells,
     }
 }
 

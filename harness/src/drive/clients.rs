@@ -3,8 +3,8 @@
 //! one under a new process number, as in Jepsen; a client with one worker is replaced with it.
 
 use base::{
-    Action, Backend, CallView, ClientReply, ClientRequest, ClientState, ClientView, F, Facts,
-    Fault, Kind, Mono, Node, Process, Response,
+    Action, Backend, CallView, ClientAbility, ClientReply, ClientRequest, ClientState, ClientView,
+    F, Facts, Fault, Kind, LossLevel, Mono, Node, Process, Response,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,7 +15,7 @@ use super::faults::Faults;
 use super::vault::{AccessOnItsWay, Arrival, VaultAnswer, VaultNode};
 use super::worker::{DrivenWorker, Heard, TurnSettings, WorkerStage};
 use super::{DriveError, Recorder};
-use crate::plan::Plan;
+use crate::plan::{Plan, UnfitClient};
 
 /// The time for which a worker that was given up, or its client, has no process.
 const RESPAWN: Duration = Duration::from_millis(100);
@@ -69,6 +69,10 @@ pub struct Clients {
     answering: Option<u32>,
     /// The reason with which the last client that could not begin refused its `init`.
     refusal: Option<String>,
+    /// The abilities that they need beyond the four requests.
+    needed: Vec<ClientAbility>,
+    /// The lack of the first client that cannot do what is asked of it.
+    unfit: Option<UnfitClient>,
 }
 
 impl Clients {
@@ -88,6 +92,8 @@ impl Clients {
             next_request: 0,
             answering: None,
             refusal: None,
+            needed: plan.needed.clone(),
+            unfit: None,
         }
     }
 
@@ -149,6 +155,11 @@ impl Clients {
     /// Returns the reason with which a client refused its `init`, if one has.
     pub fn refusal(&self) -> Option<&str> {
         self.refusal.as_deref()
+    }
+
+    /// Returns the lack of a client that cannot do what is asked of it, if one has said so.
+    pub const fn unfit(&self) -> Option<UnfitClient> {
+        self.unfit
     }
 
     /// Returns true once every client has come up.
@@ -303,6 +314,11 @@ impl Clients {
         recorder: &mut Recorder,
     ) -> Result<(), StrayAnswer> {
         let id = response.id;
+        if let ClientReply::Ok { version, can, .. } = &response.reply {
+            let said = (*version, can.as_deref());
+            let unfit = UnfitClient::of(&self.needed, self.round.task(), said);
+            self.unfit = self.unfit.or(unfit);
+        }
         let Some(outcome) = response.reply.outcome() else { return Ok(()) };
         let process = self.clients[client].process;
         match id {
@@ -333,8 +349,11 @@ impl Clients {
     ) -> Result<(), StrayAnswer> {
         let (worker, round) = (&mut self.workers[number], &self.round);
         match response.reply {
-            ClientReply::Lost { key, error, .. } => {
-                worker.hear_lost(key, error, at, round, recorder);
+            ClientReply::Lost { key, level, error, .. } => {
+                match level {
+                    LossLevel::Doubt => worker.hear_doubt(key, error, at, round, recorder),
+                    LossLevel::Lost => worker.hear_lost(key, error, at, round, recorder),
+                }
                 return Ok(());
             }
             ClientReply::Notified { .. } => {

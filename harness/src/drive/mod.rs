@@ -16,7 +16,7 @@ use base::{
 use std::time::Duration;
 use stores::vault::Vault;
 
-use crate::plan::Plan;
+use crate::plan::{Plan, UnfitClient};
 use clients::Clients;
 use faults::{Faults, ServersSeen, WantedFault};
 use recorder::FaultOutcome;
@@ -35,6 +35,9 @@ pub enum DriveError {
     /// Somebody else has done something to a server or a client. The history says so.
     #[error("{0}")]
     Interference(String),
+    /// A client cannot do what is asked of it. The run has not begun.
+    #[error(transparent)]
+    Unfit(#[from] UnfitClient),
     /// Its history takes too much memory.
     #[error("the run takes more than 2 GiB of memory: give it a shorter --time-limit")]
     Full,
@@ -144,6 +147,9 @@ impl RunDriver<'_> {
                 DriveError::Interference(what) => BackendError(what).into(),
                 error => error,
             })?;
+            if let Some(lack) = self.clients.unfit() {
+                return Err(lack.into());
+            }
         }
         Ok(())
     }

@@ -22,8 +22,9 @@ pub enum WorkerStage {
     Done,
     /// It is to take the next step of its script.
     Ready,
-    /// It has made the request that is open, and waits for its client.
-    Asking { since: Mono, last_reply: Option<Mono>, answers: Answers },
+    /// It has made the request that is open, and waits for its client; it cancels it then, if at
+    /// all.
+    Asking { since: Mono, last_reply: Option<Mono>, answers: Answers, cancel: Option<Mono> },
     /// Its access has left its client. It waits for the vault until then; `served`: the vault has
     /// served it or fenced it off.
     AtVault { until: Mono, served: bool },
@@ -98,6 +99,11 @@ impl TurnSettings {
             at_vault: plan.ttl / AT_VAULT,
             origin: (!by_trigger).then_some(Mono::ZERO),
         }
+    }
+
+    /// The name of the task.
+    pub const fn task(&self) -> &'static str {
+        self.load.task.name
     }
 
     /// The name of the key of a grant.
@@ -216,6 +222,10 @@ impl DrivenWorker {
                 self.step(now, request, round, recorder)
             }
             WorkerStage::Ready => self.step(now, request, round, recorder),
+            WorkerStage::Asking { since, last_reply, answers, cancel: Some(at) } if at <= now => {
+                self.stage = WorkerStage::Asking { since, last_reply, answers, cancel: None };
+                Some(Command::Cancel { request: self.open })
+            }
             _ => None,
         }
     }
@@ -240,7 +250,8 @@ impl DrivenWorker {
             WorkerStep::Request(operation) => operation,
         };
         let answers = Answers::default();
-        self.stage = WorkerStage::Asking { since: now, last_reply: None, answers };
+        let cancel = operation.cancel.map(|part| now + self.turn.hold / part);
+        self.stage = WorkerStage::Asking { since: now, last_reply: None, answers, cancel };
         (self.open, self.call) = (request, None);
         self.begun = recorder.history().events().len() as u64;
         let WorkerRequest { f, hold, mode, wait, .. } = operation;
@@ -459,6 +470,25 @@ impl DrivenWorker {
         self.call.as_ref().filter(|_| self.asking().is_some_and(goes_on))
     }
 
+    /// The client doubts that the worker's grants of a key, or of all keys, still stand, and goes on.
+    pub fn hear_doubt(
+        &self,
+        key: Option<Key>,
+        error: String,
+        at: Mono,
+        round: &TurnSettings,
+        recorder: &mut Recorder,
+    ) {
+        let is_meant = |hold: &usize| {
+            let of = round.key(self.machine.grant(*hold));
+            key.as_ref().is_none_or(|key| key == of)
+        };
+        if let Some(hold) = self.machine.held().find(is_meant) {
+            let what = (at, Kind::Info, F::Doubt);
+            self.record(hold, what, round, recorder, |event| event.error = Some(error));
+        }
+    }
+
     /// The client has learnt that the worker's grants of a key, or of all keys, may be gone.
     pub fn hear_lost(
         &mut self,
@@ -531,7 +561,7 @@ impl DrivenWorker {
             WorkerStage::Thinking { until }
             | WorkerStage::Working { until }
             | WorkerStage::AtVault { until, .. } => Some(until),
-            WorkerStage::Down { until } => until,
+            WorkerStage::Down { until } | WorkerStage::Asking { cancel: until, .. } => until,
             WorkerStage::Ready => Some(Mono::ZERO),
             _ => None,
         }
@@ -551,7 +581,9 @@ impl DrivenWorker {
         match (self.stage, since) {
             (WorkerStage::Down { .. }, _) => ClientState::Down,
             (WorkerStage::Thinking { .. } | WorkerStage::Done, _) => ClientState::Idle,
-            (WorkerStage::Asking { since, last_reply, answers }, None) if f == Some(F::Acquire) => {
+            (WorkerStage::Asking { since, last_reply, answers, .. }, None)
+                if f == Some(F::Acquire) =>
+            {
                 let answers = answers.count();
                 ClientState::Acquiring { since, last_reply, answers }
             }

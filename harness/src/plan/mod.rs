@@ -4,13 +4,15 @@
 mod played;
 mod replay;
 mod replayer;
+mod unfit;
 
-use base::{Load, Promises, ServerInfo};
+use base::{ClientAbility, Load, Promises, ServerInfo};
 use std::time::Duration;
 
 pub use played::Played;
 pub use replay::{FaultTiming, Planned, PlannedTurn, Replay, Trigger, Victim};
 pub use replayer::Replayer;
+pub use unfit::UnfitClient;
 
 /// The parameters of the drive loop for one run.
 pub struct Plan {
@@ -42,6 +44,9 @@ pub struct Plan {
     pub promises: Promises,
     /// The delay of a message over a client's link, as far as faults slow it.
     pub link_delay: Duration,
+    /// The abilities that its clients need beyond the four requests, if they are a program of
+    /// somebody else.
+    pub needed: Vec<ClientAbility>,
     /// True if its faults are drawn, and not those of a script or a schedule.
     pub draws_faults: bool,
     /// Seeds what is drawn here: turns and faults.

@@ -34,7 +34,7 @@ pub enum SetupError {
         known: Vec<&'static str>,
     },
     /// The lock does not promise what the task needs.
-    #[error("the task {task} needs {needs}, and {lock} is none: give --algo {}", .able.join(" or "))]
+    #[error("the task {task} needs {needs}, and {lock} is none: give {remedy}")]
     Task {
         /// The name of the task.
         task: &'static str,
@@ -42,8 +42,8 @@ pub enum SetupError {
         needs: &'static str,
         /// The name of the lock.
         lock: String,
-        /// The locks that do promise it.
-        able: Vec<&'static str>,
+        /// The remedy.
+        remedy: String,
     },
     /// A property is demanded of a lock that cannot be judged by it.
     #[error("{property} cannot be demanded of {lock}: {why}; leave --demand {property} out")]

@@ -1,7 +1,8 @@
 //! Checks that a run can have a program of somebody else for its clients: what picklock's own client
 //! does for a fault, nobody does there.
 
-use base::Ability;
+use base::{Ability, ClientAbility, Task};
+use workloads::TestedLock;
 
 use super::Setup;
 
@@ -33,6 +34,14 @@ pub enum ProgramError {
          --backend local or docker"
     )]
     Given,
+}
+
+/// Returns the abilities that a task needs of the clients of a lock, if they are a program.
+pub(super) fn needed(lock: &TestedLock, task: &Task) -> Vec<ClientAbility> {
+    match lock.opener.program() {
+        Some(_) => ClientAbility::needed(task, lock.info.promises.shared),
+        None => Vec::new(),
+    }
 }
 
 /// Checks it, if the clients are such a program.

@@ -33,7 +33,7 @@ impl Rig {
                     let mut count = ::redis::cmd("INCR");
                     count.arg("k");
                     let reply = match handle.link.call(0, count.into()).await {
-                        Ok(value) => ClientReply::Ok { token: number(&value), facts: None },
+                        Ok(value) => ClientReply::done(number(&value), None),
                         Err(error) => ClientReply::fail(error.to_string()),
                     };
                     handle.mailbox.say(Response { id: Some(request.id), worker: 0, reply });
@@ -132,7 +132,7 @@ fn number(value: &::redis::Value) -> Option<u64> {
 }
 
 fn counted(number: u64) -> Option<ClientReply> {
-    Some(ClientReply::Ok { token: Some(number), facts: None })
+    Some(ClientReply::done(Some(number), None))
 }
 
 #[track_caller]

@@ -2,7 +2,7 @@
 
 use base::{
     Acquire, AcquireError, ClientReply, ClientRequest, Command, Facts, Grant, HOLDS, Key, Lock,
-    Mailbox, Mode, Mono, ReleaseError, Response, Wakeups,
+    LossLevel, Mailbox, Mode, Mono, ReleaseError, Response, Wakeups,
 };
 use futures_util::future::{Either, select};
 use std::future::{Future, poll_fn};
@@ -61,6 +61,8 @@ impl<S: Store> Worker<S> {
                 Command::Extend { hold } => self.change(hold, None, mailbox).await,
                 Command::Held { hold } => self.held(hold).await,
                 Command::Release { hold } => self.release(hold, mailbox).await,
+                // It is for programs of somebody else.
+                Command::Cancel { .. } => continue,
                 Command::Init(_) => ClientReply::fail("the client has begun"),
                 Command::Clock(_) => ClientReply::fail("no worker has clocks of its own"),
                 Command::Exit => return,
@@ -147,7 +149,8 @@ impl<S: Store> Worker<S> {
             held.lost = true;
         }
         let at_ns = self.client.world().monotonic().nanos();
-        let lost = ClientReply::Lost { key: Some(key), at_ns: Some(at_ns), error };
+        let lost =
+            ClientReply::Lost { key: Some(key), level: LossLevel::Lost, at_ns: Some(at_ns), error };
         self.say(None, lost, mailbox);
     }
 
@@ -165,7 +168,7 @@ impl<S: Store> Worker<S> {
             Ok(grant) => {
                 let (token, facts) = (grant.token, facts_of(&grant));
                 self.holds[hold] = Some(HeldGrant { key, lock: place, grant, lost: false });
-                ClientReply::Ok { token, facts }
+                ClientReply::done(token, facts)
             }
             Err(AcquireError::Failed(error)) => {
                 ClientReply::Fail { error, facts: self.phantom(lock.as_ref()).await }
@@ -262,7 +265,7 @@ impl<S: Store> Worker<S> {
                 if let Some(held) = &mut self.holds[hold] {
                     held.grant = grant;
                 }
-                ClientReply::Ok { token, facts }
+                ClientReply::done(token, facts)
             }
             Err(AcquireError::Failed(error)) => ClientReply::fail(error),
             Err(AcquireError::Unknown(error)) => ClientReply::Info { error },
@@ -300,7 +303,7 @@ impl<S: Store> Worker<S> {
         match released {
             Ok(removed) => {
                 let facts = boxed(Facts { removed: Some(removed), ..Facts::default() });
-                ClientReply::Ok { token: None, facts }
+                ClientReply::done(None, facts)
             }
             Err(ReleaseError::NotHeld(error)) => ClientReply::fail(error),
             Err(ReleaseError::Unknown(error)) => ClientReply::Info { error },

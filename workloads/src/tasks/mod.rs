@@ -1,6 +1,7 @@
 //! The tasks of clients: one file per task, one line each in [`TASKS`].
 
 mod ask;
+mod cancel;
 mod convert;
 mod extend;
 mod hammer;
@@ -21,6 +22,7 @@ pub const TASKS: &[&Task] = &[
     &convert::TASK,
     &extend::TASK,
     &ask::TASK,
+    &cancel::TASK,
     &readers::TASK,
     &workers::TASK,
     &hammer::TASK,
@@ -48,10 +50,13 @@ mod tests {
                 | Step::Convert(hold, _)
                 | Step::Extend(hold)
                 | Step::Ask(hold) => assert!(held[hold]),
-                Step::Work(part) => assert!(part > 0),
+                Step::Work(part) | Step::Cancel(part) => assert!(part > 0),
             }
         }
         assert_eq!(held, [false; HOLDS], "a script frees what it takes");
+        for steps in script.windows(2).filter(|steps| matches!(steps[0], Step::Cancel(_))) {
+            assert!(matches!(steps[1], Step::Acquire { .. } | Step::Release(_)));
+        }
     }
 
     /// Adds up the parts of its hold for which a script works.
