@@ -1,6 +1,6 @@
 //! The arguments of each command, and what they mean.
 
-use base::{NamedServer, ToxiproxyAt};
+use base::ToxiproxyAt;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -13,6 +13,7 @@ mod expected;
 mod explore;
 mod load;
 mod lock;
+mod servers;
 mod suite;
 mod survey;
 mod sweep;
@@ -26,6 +27,7 @@ pub use expected::ExpectedOutcome;
 pub use explore::{ExploreArgs, MergeArgs, ReplayArgs, Shard};
 pub use load::{LoadArgs, SweepLoadArgs};
 pub use lock::LockArgs;
+pub use servers::ServersArgs;
 pub use suite::SuiteArgs;
 pub use survey::SurveyArgs;
 pub use sweep::{SweepArgs, TtlRange};
@@ -74,11 +76,9 @@ pub struct TestArgs {
     /// The world to run in.
     #[arg(long, value_name = "BACKEND", value_parser = backend(), default_value = "auto")]
     pub backend: BackendArg,
-    /// Servers that somebody else runs, in the place of a backend: those of the topology by their
-    /// names. Faults hit clients and their links only, and all keys have a name of the run in front
-    /// and are removed at the end.
-    #[arg(long, value_name = "NAME=HOST:PORT", value_delimiter = ',', conflicts_with = "backend")]
-    pub servers: Vec<NamedServer>,
+    /// Servers in the place of a backend.
+    #[command(flatten)]
+    pub servers: ServersArgs,
     /// Observes the servers of --servers, too, so that a report names exact causes. For as long as
     /// the run lasts, a Redis tells of all commands (MONITOR) and of all changes to its keys
     /// (notify-keyspace-events).

@@ -29,7 +29,7 @@ pub use checks::{
 };
 use checks::{check_nemeses, check_numbers};
 use command::command;
-pub use command::replay_command;
+pub use command::{place, replay_command};
 pub use error::SetupError;
 pub use given::GivenError;
 pub use program::ProgramError;

@@ -3,6 +3,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "waits for what other processes do")]
 
+use base::CallError;
 use local::RealServers;
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +13,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use stores::zookeeper::{Client, RealSession};
+use stores::zookeeper::{Client, RealSession, Refusal};
 use stores::{StoreId, Topology};
 use tempfile::TempDir;
 use testbed::owner;
@@ -60,11 +61,27 @@ fn picklock_elsewhere(folder: &Path, servers: &str, args: &[&str]) -> Child {
 /// Runs a lock for a few seconds. Returns what was told.
 fn holds(addresses: &[SocketAddr], algo: &str, nemesis: &str) -> String {
     let args = ["--algo", algo, "--nemesis", nemesis, "--time-limit", "5s", "--ttl", "2s"];
-    let output = picklock(&named(addresses), &args);
+    held(&picklock(&named(addresses), &args))
+}
+
+/// Returns what was told of a run in which the lock held.
+fn held(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let why = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{algo} under {nemesis}: {said}{why}");
+    assert_eq!(output.status.code(), Some(0), "{said}{why}");
     said
+}
+
+/// Runs the program of an adapter for a few seconds, with Debian's own Python.
+fn program_holds(addresses: &[SocketAddr], adapter: &str, nemesis: &str) -> String {
+    let adapter = format!("{}/../adapters/{adapter}", env!("CARGO_MANIFEST_DIR"));
+    let path = std::env::var("PATH").expect("there is one");
+    let mut command = Command::new(PICKLOCK);
+    command.args(["test", "--seed", "1", "--servers", &named(addresses), "--lock", &adapter]);
+    command.args(["--nemesis", nemesis, "--time-limit", "5s", "--ttl", "2s"]);
+    let folder = TempDir::new().expect("a folder");
+    command.current_dir(folder.path()).env("PATH", format!("/usr/bin:{path}"));
+    held(&command.output().expect("it runs"))
 }
 
 /// Asks until a server hangs up, or says this.
@@ -124,6 +141,28 @@ fn a_redis_that_is_observed_names_exact_causes_and_tells_no_more_afterwards() {
     assert!(said.contains("Expected because the holder was paused"), "{said}");
     assert!(ask(address, setting, "+OK\r\n").ends_with(before));
     assert_eq!(ask(address, "DBSIZE\r\n", "\r\n"), ":0\r\n");
+}
+
+/// It puts a word of its own in front of the name of the run, and leaves keys when it dies.
+#[test]
+fn a_program_leaves_no_keys_on_a_redis() {
+    let servers = start("redis");
+    let address = servers.addresses()[0];
+    let words: Vec<String> = owner::own_name().split('_').map(String::from).collect();
+    let dead = [&words[0], &words[1], "1", &words[3], &words[4], &words[5]].join("_");
+    for key in ["theirs", &format!("lock:{dead}:k"), "picklock_is_fun:k"] {
+        assert_eq!(ask(address, &format!("SET {key} 1\r\n"), "\r\n"), "+OK\r\n");
+    }
+    program_holds(servers.addresses(), "bash/set_nx_px.toml", "crash-client");
+    assert_eq!(ask(address, "DBSIZE\r\n", "\r\n"), ":2\r\n");
+    assert_eq!(ask(address, "EXISTS theirs picklock_is_fun:k\r\n", "\r\n"), ":2\r\n");
+}
+
+#[test]
+fn a_program_leaves_no_nodes_on_a_zookeeper() {
+    let servers = start("zookeeper-x3");
+    program_holds(servers.addresses(), "python/kazoo_lock.toml", "partition-client");
+    assert_eq!(nodes(&servers), Ok(vec!["zookeeper".to_owned()]));
 }
 
 /// Others wait while a server looks for keys: it does so once, for what runs before have left, and
@@ -222,15 +261,19 @@ fn a_memcached_keeps_its_own_keys_and_no_others() {
 fn a_zookeeper_keeps_its_own_nodes_and_no_others() {
     let servers = start("zookeeper-x3");
     holds(servers.addresses(), "zk-rw", "crash-client");
+    assert_eq!(nodes(&servers), Ok(vec!["zookeeper".to_owned()]));
+}
+
+/// Returns the names of the nodes below the root, in order.
+fn nodes(servers: &RealServers) -> Result<Vec<String>, CallError<Refusal>> {
     let addresses = servers.addresses().iter().map(ToString::to_string).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let nodes = runtime.expect("a runtime").block_on(LocalSet::new().run_until(async {
+    runtime.expect("a runtime").block_on(LocalSet::new().run_until(async {
         let session = RealSession::connect(addresses, TTL, 1).await.expect("they serve");
         let mut nodes = Client::new(std::rc::Rc::new(session)).get_children("/").await;
         nodes.iter_mut().for_each(|nodes| nodes.sort());
         nodes
-    }));
-    assert_eq!(nodes, Ok(vec!["zookeeper".to_owned()]));
+    }))
 }
 
 #[test]
@@ -268,6 +311,7 @@ fn what_such_servers_cannot_have_is_refused_by_name() {
         ),
         (one, &["--algo", "memcached-add", "--nemesis", "evict"], 254, "the nemesis evict hits"),
         (one, &["--algo", "postgres-row"], 254, "cannot be of postgres"),
+        (one, &["--client", "./my-lock", "--on", "memcached"], 254, "not find all that a program"),
         (one, &["--algo", "zk-rw"], 254, "server-0=host:port,server-1=host:port,"),
         ("server-1=a:1", &["--algo", "redis-set-nx-px"], 254, "--servers has to name"),
         ("a", &["--algo", "redis-set-nx-px"], 254, "names no server"),

@@ -13,6 +13,8 @@ use crate::{Store, StoreId, Topology, Visit};
 pub struct Allotment<S: Store> {
     /// Puts the name in front of every key that goes over a link.
     pub confine: Confine<S>,
+    /// The way in which a program of somebody else keeps to it; `None` where it could not be cleared.
+    pub programs: Option<ProgramAllotment>,
     /// Leaves a mark with the name on all servers at these addresses. So it is known that they are
     /// such servers and take writes.
     #[cfg(feature = "real")]
@@ -20,6 +22,33 @@ pub struct Allotment<S: Store> {
     /// Removes all keys of these servers that are of such allotments. Returns the number of them.
     #[cfg(feature = "real")]
     pub remove: fn(Vec<String>, Whose) -> Clearing<u64>,
+}
+
+/// The way in which a program of somebody else, which knows no allotments, keeps to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramAllotment {
+    /// The keys that it is asked for begin with the name. It may put more in front of them.
+    Keys,
+    /// The addresses of its servers end with the name of a folder (ZooKeeper's chroot).
+    Folder,
+}
+
+impl ProgramAllotment {
+    /// Returns the key that the program is asked for in place of this one.
+    pub fn key(self, allotment: &str, key: &str) -> String {
+        match self {
+            Self::Keys => within(allotment, key),
+            Self::Folder => key.into(),
+        }
+    }
+
+    /// Returns the addresses of servers, as the program is told them.
+    pub fn addresses(self, allotment: &str, mut servers: Vec<String>) -> Vec<String> {
+        if let (Self::Folder, Some(last)) = (self, servers.last_mut()) {
+            *last = format!("{last}/{allotment}");
+        }
+        servers
+    }
 }
 
 /// Makes a link that keeps to the allotment of this name out of one that knows no allotments.
@@ -70,6 +99,15 @@ pub(crate) fn within(name: &str, key: &str) -> String {
     format!("{name}{END}{key}")
 }
 
+/// Returns a key without the name of an allotment, which a program may have put anywhere in it.
+/// `None`: it is in another one, or in none.
+#[cfg(feature = "real")]
+pub(crate) fn without(name: &str, key: &[u8]) -> Option<Vec<u8>> {
+    let name = within(name, "");
+    let place = key.windows(name.len()).position(|part| part == name.as_bytes())?;
+    Some([&key[..place], &key[place + name.len()..]].concat())
+}
+
 /// Returns the name of the allotment that a key is in; `None` if it is in none.
 #[cfg(feature = "real")]
 pub(crate) fn name_of(key: &str) -> Option<&str> {
@@ -89,6 +127,11 @@ impl StoreId {
                 Err("its servers tell clients addresses, which lead around the links of the run")
             }
         }
+    }
+
+    /// Returns the way in which a program of somebody else keeps to an allotment; `None` if none does.
+    pub fn program_allotment(self) -> Option<ProgramAllotment> {
+        self.visit(AllotProgram)
     }
 
     /// Checks that servers of a topology which somebody else runs can be observed.
@@ -120,6 +163,16 @@ impl Visit for CheckAllotment {
 
     fn visit<S: Store>(self) -> Self::Out {
         S::ALLOTMENT.map(drop)
+    }
+}
+
+struct AllotProgram;
+
+impl Visit for AllotProgram {
+    type Out = Option<ProgramAllotment>;
+
+    fn visit<S: Store>(self) -> Self::Out {
+        S::ALLOTMENT.ok()?.programs
     }
 }
 

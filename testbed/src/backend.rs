@@ -23,7 +23,7 @@ use nix::sys::signal::Signal;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use stores::WorldSpec;
+use stores::{ProgramAllotment, WorldSpec};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -147,6 +147,17 @@ impl<S: Servers> RealBackend<S> {
         self.testbed.clone().ok_or_else(|| BackendError("the run has been stopped".into()))
     }
 
+    /// The name that all keys of the run begin with; empty for none.
+    fn allotment(&self) -> &str {
+        self.servers.as_ref().map_or("", S::allotment)
+    }
+
+    /// The way in which a program keeps to it, if the clients are one.
+    fn program_allotment(&self) -> Option<ProgramAllotment> {
+        let is_needed = self.spec.client.is_some() && !self.allotment().is_empty();
+        is_needed.then(|| self.spec.store.program_allotment()).flatten()
+    }
+
     fn init(
         &self,
         testbed: &Testbed<S::Server>,
@@ -160,7 +171,7 @@ impl<S: Servers> RealBackend<S> {
             algo: self.spec.algo.clone(),
             process,
             servers: testbed.addresses(client_number),
-            allotment: self.servers.as_ref().map_or("", S::allotment).into(),
+            allotment: self.allotment().into(),
             topology: self.spec.topology.name.into(),
             ttl_ns: nanos(self.spec.ttl),
             call_timeout_ns: nanos(self.spec.call_timeout),
@@ -194,7 +205,11 @@ impl<S: Servers> Backend for RealBackend<S> {
         let logs = self.spec.logs.as_deref();
         let outbox = testbed.outbox.clone();
         let password = self.servers.as_ref().and_then(S::password);
-        let servers = self.spec.store.variables(&testbed.addresses(client_number), password);
+        let mut addresses = testbed.addresses(client_number);
+        if let Some(allotted) = self.program_allotment() {
+            addresses = allotted.addresses(self.allotment(), addresses);
+        }
+        let servers = self.spec.store.variables(&addresses, password);
         let mark = (owner::CLIENTS_VARIABLE, self.name_for_clients.clone());
         let command = self.client_command.reaching(&servers).with_variable(mark);
         let client = RunningClient::start(&command, process, logs, outbox)?;
@@ -203,7 +218,12 @@ impl<S: Servers> Backend for RealBackend<S> {
         Ok(())
     }
 
-    fn send(&mut self, process: u32, request: ClientRequest) {
+    fn send(&mut self, process: u32, mut request: ClientRequest) {
+        if let (Some(allotted), Command::Acquire(acquire)) =
+            (self.program_allotment(), &mut request.command)
+        {
+            acquire.key = allotted.key(self.allotment(), &acquire.key).into();
+        }
         if let Some(client) = self.testbed.as_ref().and_then(|testbed| testbed.process(process)) {
             client.send(request);
         }

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::{BackendArg, LoadArgs, LockArgs, backend};
+use super::{BackendArg, LoadArgs, LockArgs, ServersArgs, backend};
 
 const CHECK_EXAMPLES: &str = "Examples:
   picklock client check --client \"python3 my_lock.py\" --on redis
@@ -39,6 +39,9 @@ pub struct ClientCheckArgs {
     /// The world to try it in.
     #[arg(long, value_name = "BACKEND", value_parser = backend(), default_value = "local")]
     pub backend: BackendArg,
+    /// Servers in the place of a backend.
+    #[command(flatten)]
+    pub servers: ServersArgs,
     /// The load, of which only the servers and the ttl matter.
     #[command(flatten)]
     pub load: LoadArgs,

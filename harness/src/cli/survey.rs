@@ -4,7 +4,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use std::path::PathBuf;
 
 use super::load::argument;
-use super::{BackendArg, Format, LoadArgs, LockArgs, backend};
+use super::{BackendArg, Format, LoadArgs, LockArgs, ServersArgs, backend};
 use crate::options::OPTIONS;
 
 const SURVEY_EXAMPLES: &str = "Examples:
@@ -45,6 +45,9 @@ pub struct SurveyArgs {
     /// The world to run in; `auto` prefers local servers here, since they start faster.
     #[arg(long, value_name = "BACKEND", value_parser = backend(), default_value = "auto")]
     pub backend: BackendArg,
+    /// Servers in the place of a backend.
+    #[command(flatten)]
+    pub servers: ServersArgs,
     /// The load on the lock.
     #[command(flatten)]
     pub load: SurveyLoadArgs,

@@ -32,7 +32,8 @@ pub fn run(args: &ClientArgs) -> Result<Exit, Failure> {
 
 fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
     let lock = tested(&args.lock, &args.load)?;
-    let run = RunSpec { clients: 2, ..args.load.run(&lock.info, "none", 0) };
+    let run = args.servers.under(args.load.run(&lock.info, "none", 0));
+    let run = RunSpec { clients: 2, ..run };
     let setup = Setup::new(&lock, run)?;
     let world = choose(args.backend.0, &setup.world, &setup.needs())?;
     if !world.is_real() {

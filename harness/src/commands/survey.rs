@@ -22,7 +22,7 @@ use crate::manner::{self, hint, style};
 use crate::options::flags;
 use crate::output::{OutputLosses, note, say};
 use crate::run::{self, Means};
-use crate::setup::Setup;
+use crate::setup::{Setup, place};
 use crate::threads::{cores, side_by_side};
 use crate::worlds::{RunWorld, SIMULATOR, choose, choose_of, real};
 
@@ -86,7 +86,7 @@ pub fn run(args: &SurveyArgs) -> Result<Exit, Failure> {
 
 /// Returns the run under a nemesis.
 fn of(args: &SurveyArgs, lock: &TestedLock, nemesis: &str, seed: u64) -> RunSpec {
-    let run = args.load.0.run(&lock.info, nemesis, seed);
+    let run = args.servers.under(args.load.0.run(&lock.info, nemesis, seed));
     match args.load.0.has("time-limit") {
         true => run,
         false => {
@@ -98,8 +98,8 @@ fn of(args: &SurveyArgs, lock: &TestedLock, nemesis: &str, seed: u64) -> RunSpec
 
 /// Returns the world of the survey: processes start faster than containers.
 fn world(args: &SurveyArgs, setup: &Setup) -> Result<&'static RunWorld, Failure> {
-    if let Some(asked) = args.backend.0 {
-        return choose(Some(asked), &setup.world, &setup.needs()).map_err(Into::into);
+    if args.backend.0.is_some() || !setup.world.given.is_empty() {
+        return choose(args.backend.0, &setup.world, &setup.needs()).map_err(Into::into);
     }
     let mut worlds: Vec<&RunWorld> = real().collect();
     worlds.sort_by_key(|world| world.is_made);
@@ -137,8 +137,9 @@ fn nemeses(
 
 /// Returns the command that makes the card again.
 fn command(args: &SurveyArgs, lock: &TestedLock, world: &RunWorld) -> String {
-    let flags = flags(&of(args, lock, "none", 0), &lock.info);
-    format!("picklock survey {} --backend {}{flags}", lock.info.named(), world.name)
+    let run = of(args, lock, "none", 0);
+    let place = place(&run, world.name);
+    format!("picklock survey {} {place}{}", lock.info.named(), flags(&run, &lock.info))
 }
 
 fn progress_bar(runs: u64) -> ProgressBar {

@@ -31,8 +31,7 @@ pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
     let lock = tested(&args.lock, &args.load)?;
     let seed = args.seed.unwrap_or_else(random_seed);
     let run = args.load.run(&lock.info, &args.nemesis, seed);
-    let run =
-        RunSpec { servers: args.servers.clone(), observe: args.observe, links: args.links, ..run };
+    let run = RunSpec { observe: args.observe, links: args.links, ..args.servers.under(run) };
     let run = with_script(run, args.script.as_deref())?;
     let setup = Setup::new(&lock, run.clone())?;
     let world = choose_for(&setup, args.backend.0)?;

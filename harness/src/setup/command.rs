@@ -10,19 +10,24 @@ pub(super) fn command(lock: &LockInfo, run: &RunSpec, backend: &str) -> String {
     let command = match run.swarm {
         true => format!("picklock explore {named} {faults} --first-seed {seed} --seeds 1"),
         false => {
-            let backend = match run.servers.as_slice() {
-                [] => format!("--backend {backend}"),
-                servers => {
-                    let servers: Vec<String> = servers.iter().map(ToString::to_string).collect();
-                    let observe = if run.observe { " --observe" } else { "" };
-                    format!("--servers {}{observe}", servers.join(","))
-                }
-            };
+            let place = place(run, backend);
             let links = run.links.map(|it| format!(" --links {it}")).unwrap_or_default();
-            format!("picklock test {named} {faults} {backend}{links} --seed {seed}")
+            format!("picklock test {named} {faults} {place}{links} --seed {seed}")
         }
     };
     command + &flags(run, lock)
+}
+
+/// Returns the flags for the world of a run: a backend, or the servers that somebody else runs.
+pub fn place(run: &RunSpec, backend: &str) -> String {
+    match run.servers.as_slice() {
+        [] => format!("--backend {backend}"),
+        servers => {
+            let servers: Vec<String> = servers.iter().map(ToString::to_string).collect();
+            let observe = if run.observe { " --observe" } else { "" };
+            format!("--servers {}{observe}", servers.join(","))
+        }
+    }
 }
 
 /// Returns the command that replays the schedule of a seed of `explore`.

@@ -28,12 +28,12 @@ pub enum ProgramError {
          counts; give --on {1}"
     )]
     Addresses(&'static str, &'static str),
-    /// The servers are somebody else's, on which picklock's own clients alone keep to their keys.
+    /// The servers are somebody else's, from which what the program leaves cannot be removed.
     #[error(
-        "--servers is for locks of the catalogue, which keep to keys of their own there; give \
-         --backend local or docker"
+        "picklock would not find all that a program leaves on somebody else's {0}; give --backend \
+         local or docker"
     )]
-    Given,
+    Given(&'static str),
 }
 
 /// Returns the abilities that a task needs of the clients of a lock, if they are a program.
@@ -66,8 +66,8 @@ pub(super) fn check(setup: &Setup) -> Result<(), ProgramError> {
             setup.lock.store().topologies()[0].name,
         ));
     }
-    match setup.world.given.is_empty() {
+    match setup.world.given.is_empty() || store.program_allotment().is_some() {
         true => Ok(()),
-        false => Err(ProgramError::Given),
+        false => Err(ProgramError::Given(store.name())),
     }
 }

@@ -76,8 +76,9 @@ fn choose_real(
         Err(ChoiceError::Refused(line))
     };
     match asked {
+        _ if !spec.given.is_empty() => check_world(&given::WORLD, spec, needs),
         Some(world) if world.is_real() => check_world(world, spec, needs),
-        Some(_) => refuse("give --backend local or docker"),
+        Some(_) => refuse("give --backend local or docker, or --servers"),
         None => choose_among(real(), spec, needs).or_else(|(reasons, fixes)| {
             refuse(&format!("{}; {}", reasons.join(", and "), fixes.join(", or ")))
         }),

@@ -13,6 +13,7 @@ use std::task::Waker;
 /// The way to keep to it, and to clear it.
 pub const ALLOTMENT: Allotment<Etcd> = Allotment {
     confine: |link, name| Rc::new(Confined { link, name: name.into(), own: RefCell::default() }),
+    programs: None,
     #[cfg(feature = "real")]
     mark: |servers, name| Box::pin(real::mark(servers, name)),
     #[cfg(feature = "real")]

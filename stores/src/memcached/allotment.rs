@@ -8,6 +8,7 @@ use std::rc::Rc;
 /// The way to keep to it, and to clear it.
 pub const ALLOTMENT: Allotment<Memcached> = Allotment {
     confine: |link, name| Rc::new(Confined { link, name: name.into() }),
+    programs: None,
     #[cfg(feature = "real")]
     mark: |servers, name| Box::pin(real::mark(servers, name)),
     #[cfg(feature = "real")]

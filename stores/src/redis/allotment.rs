@@ -6,10 +6,12 @@
 //!
 //! The mark of the run is a set of all keys that its clients have named: each adds one to it before
 //! it first sends a command about it. So the run finds them again without a search of the server,
-//! which would block others while it lasts, and which the server may forbid.
+//! which would block others while it lasts, and which the server may forbid. A program of somebody
+//! else notes nothing. It is asked for keys with the name in front, and puts more before it or
+//! behind it, so those are searched for: a few at a time.
 
 use super::{Redis, Refusal};
-use crate::allotment::{Allotment, END};
+use crate::allotment::{Allotment, END, ProgramAllotment};
 use base::{Answer, CallError, Link, LocalFuture, World};
 use redis::{Arg, Cmd};
 use std::cell::RefCell;
@@ -23,6 +25,7 @@ pub const ALLOTMENT: Allotment<Redis> = Allotment {
         let name = format!("{name}{END}").into_bytes();
         Rc::new(Confined { link, name, noted: RefCell::default() })
     },
+    programs: Some(ProgramAllotment::Keys),
     #[cfg(feature = "real")]
     mark: |servers, name| Box::pin(real::mark(servers, name)),
     #[cfg(feature = "real")]
@@ -163,7 +166,7 @@ pub const SETTING: &str = "notify-keyspace-events";
 
 #[cfg(feature = "real")]
 mod real {
-    use super::SETTING;
+    use super::{END, SETTING};
     use crate::allotment::{Whose, name_of, within};
     use redis::aio::MultiplexedConnection;
     use redis::{AsyncConnectionConfig, Client, RedisError, cmd};
@@ -197,7 +200,7 @@ mod real {
     async fn clear(server: &str, whose: &Whose) -> Result<u64, RedisError> {
         let mut connection = open(server).await?;
         match whose {
-            Whose::Own(name) => clear_noted(&mut connection, &within(name, "")).await,
+            Whose::Own(name) => clear_own(&mut connection, name).await,
             Whose::Others { .. } => match clear_found(&mut connection, whose).await {
                 // What others have left is then for whoever may look.
                 Err(error) if error.code() == Some("NOPERM") => Ok(0),
@@ -206,45 +209,61 @@ mod real {
         }
     }
 
-    /// Removes the keys that are in a mark, and the mark once there is none left.
-    async fn clear_noted(
+    /// Removes the keys that are in the mark or, where nobody has noted any, that have the name in
+    /// them; and the mark once there is none left.
+    async fn clear_own(
         connection: &mut MultiplexedConnection,
-        mark: &str,
+        name: &str,
     ) -> Result<u64, RedisError> {
-        let noted: Vec<Vec<u8>> = cmd("SMEMBERS").arg(mark).query_async(connection).await?;
-        let keys = noted.iter().filter(|key| **key != *mark.as_bytes());
+        let mark = within(name, "");
+        let mut keys: Vec<Vec<u8>> = cmd("SMEMBERS").arg(&mark).query_async(connection).await?;
+        keys.retain(|key| *key != mark.as_bytes());
+        if keys.is_empty() {
+            keys = search(connection, &format!("*{mark}?*")).await?;
+        }
         let mut removed = 0;
-        for key in keys {
+        for key in &keys {
             removed += drop_key(connection, key).await?;
         }
         if removed == 0 {
-            cmd("DEL").arg(mark).exec_async(connection).await?;
+            cmd("DEL").arg(&mark).exec_async(connection).await?;
         }
         Ok(removed)
     }
 
-    /// Looks through all keys of a server, a few at a time.
+    /// Looks through all keys of a server, a few at a time, for those that fit a pattern.
+    async fn search(
+        connection: &mut MultiplexedConnection,
+        pattern: &str,
+    ) -> Result<Vec<Vec<u8>>, RedisError> {
+        let (mut cursor, mut found) = (0_u64, Vec::new());
+        loop {
+            let mut scan = cmd("SCAN");
+            scan.arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(LOOKED_AT);
+            let (next, keys): (u64, Vec<Vec<u8>>) = scan.query_async(connection).await?;
+            found.extend(keys);
+            cursor = next;
+            if cursor == 0 {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Removes the keys of others' runs, whose names begin with that of their allotment or, where a
+    /// program has put more in front of it, have it somewhere.
     async fn clear_found(
         connection: &mut MultiplexedConnection,
         whose: &Whose,
     ) -> Result<u64, RedisError> {
-        let (mut cursor, mut removed) = (0_u64, 0);
-        loop {
-            let mut scan = cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(format!("{}*", whose.prefix()));
-            scan.arg("COUNT").arg(LOOKED_AT);
-            let (next, keys): (u64, Vec<Vec<u8>>) = scan.query_async(connection).await?;
-            for key in keys {
-                let name = String::from_utf8_lossy(&key);
-                if name_of(&name).is_some_and(|name| whose.contains(name)) {
-                    removed += drop_key(connection, &key).await?;
-                }
-            }
-            cursor = next;
-            if cursor == 0 {
-                return Ok(removed);
+        let (prefix, mut removed) = (whose.prefix(), 0);
+        for key in search(connection, &format!("*{prefix}*{END}*")).await? {
+            let text = String::from_utf8_lossy(&key);
+            let named = text.find(&prefix).and_then(|place| name_of(&text[place..]));
+            if named.is_some_and(|name| whose.contains(name)) {
+                removed += drop_key(connection, &key).await?;
             }
         }
+        Ok(removed)
     }
 
     /// Removes a key. If it has a setting of the server, as that was before the run, the server

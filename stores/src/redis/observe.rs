@@ -6,7 +6,7 @@
 use super::allotment::SETTING;
 use super::stream::SILENT;
 use crate::Door;
-use crate::allotment::within;
+use crate::allotment::{within, without};
 use crate::model::{By, Name, Noted, What};
 use crate::observation::{Observation, ObservedServer, Observer, ReportSink, ServerReport};
 use crate::real::monotonic_nanos;
@@ -244,8 +244,8 @@ impl Report {
     /// The name that the run has for a key of its own; `None` for one of somebody else.
     fn own_name(&self, name: Name) -> Option<Name> {
         let Some(allotment) = &self.server.allotment else { return Some(name) };
-        let own = name.strip_prefix(within(allotment, "").as_bytes())?;
-        (!own.is_empty()).then(|| Name::from_slice(own))
+        let own = without(allotment, &name)?;
+        (!own.is_empty()).then(|| Name::from_slice(&own))
     }
 
     /// Reads `1795666126.658793 [0 127.0.0.1:50278] "SET" "key" "value"`; `lua` stands for the

@@ -2,7 +2,7 @@
 //! by the name chroot.
 
 use super::{Refusal, Reply, Request, Signal, ZooKeeper};
-use crate::allotment::Allotment;
+use crate::allotment::{Allotment, ProgramAllotment};
 use base::{Answer, CallError, Link, LocalFuture, World};
 use std::rc::Rc;
 use std::task::Waker;
@@ -10,6 +10,7 @@ use std::task::Waker;
 /// The way to keep to it, and to clear it.
 pub const ALLOTMENT: Allotment<ZooKeeper> = Allotment {
     confine: |link, name| Rc::new(Confined { link, root: format!("/{name}") }),
+    programs: Some(ProgramAllotment::Folder),
     #[cfg(feature = "real")]
     mark: |servers, name| Box::pin(real::mark(servers, name)),
     #[cfg(feature = "real")]
