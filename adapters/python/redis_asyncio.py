@@ -15,5 +15,12 @@ class RedisAsyncio:
     async def release(self, lock):
         await lock.release()
 
+    async def extend(self, lock):
+        await lock.reacquire()
+        return lock
+
+    async def held(self, lock):
+        return await lock.owned()
+
 
 picklock.serve(RedisAsyncio, definite=(redis.exceptions.LockError,))
