@@ -85,8 +85,8 @@ fn a_check_finds_a_library_that_does_not_go_with_another() {
 fn libraries_are_as_the_suite_says() {
     let folder = TempDir::new().expect("a folder");
     let suite = root().join("suites/libraries.toml").display().to_string();
-    let quarter = std::env::var("PICKLOCK_QUARTER").ok().filter(|quarter| quarter != "all");
-    let shard = quarter.map_or("1/1".into(), |quarter| format!("{quarter}/4"));
+    let eighth = std::env::var("PICKLOCK_EIGHTH").ok().filter(|eighth| eighth != "all");
+    let shard = eighth.map_or("1/1".into(), |eighth| format!("{eighth}/8"));
     let run = ["suite", &suite, "--backend", "local", "--retries", "1", "--shard", &shard];
     let output = picklock(&folder, &run);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
@@ -184,7 +184,7 @@ fn what_a_program_cannot_have_is_refused_before_the_run() {
         (&["--on", "redis", "--nemesis", "clock-jump-client"], "set the clock of a client"),
         (&["--on", "redis-sentinel"], "give --on redis"),
         (&["--on", "redis", "--backend", "sim"], "a program runs on real servers only"),
-        (&["--on", "redis", "--servers", "server-0=127.0.0.1:1"], "--servers is for locks"),
+        (&["--on", "memcached", "--servers", "server-0=127.0.0.1:1"], "give --backend local"),
         (&["--on", "redis", "--promises", "recover"], "did you mean recovers?"),
     ];
     for (args, words) in refused {
