@@ -208,3 +208,37 @@ fn absent_arrows_between_modules_stay_absent_and_none_leads_back() {
         assert!(left.is_empty(), "a circle in {member}: {left:?}");
     }
 }
+
+/// The beginnings of the lines that show something to the user of a lab.
+const SHOWN: [&str; 7] = [
+    "pub fn ",
+    "pub const fn ",
+    "pub async fn ",
+    "pub struct ",
+    "pub enum ",
+    "pub use base::",
+    "pub use stores::",
+];
+
+/// Returns what a source shows without an example in the comment above it.
+fn without_example(code: &str) -> Vec<&str> {
+    let (mut has_example, mut missing) = (false, Vec::new());
+    for line in code.lines().map(str::trim_start).filter(|line| !line.starts_with("#[")) {
+        if SHOWN.iter().any(|it| line.starts_with(it)) && !has_example {
+            missing.push(line);
+        }
+        has_example = line.starts_with("///") && (has_example || line.starts_with("/// ```"));
+    }
+    missing
+}
+
+#[test]
+fn whatever_a_lab_shows_has_an_example() {
+    let without = "/// A.\npub struct A;\n/// ```\n/// ```\n#[derive(Clone)]\npub struct B;";
+    assert_eq!(without_example(without), ["pub struct A;"]);
+    for file in ["mod", "error", "outcome", "real", "site", "terms"] {
+        let path = root().join(format!("harness/src/lab/{file}.rs"));
+        let code = std::fs::read_to_string(path).expect("a source");
+        assert_eq!(without_example(&code), Vec::<&str>::new(), "no example, in {file}.rs");
+    }
+}

@@ -7,6 +7,15 @@ use base::BackendError;
 use std::path::PathBuf;
 
 /// A mistake in what a lab is asked for, or a world that broke. One line says what to do about it.
+///
+/// ```
+/// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+/// use my_crate::MyLock;
+/// use picklock::Lab;
+///
+/// let error = Lab::redis().lock(MyLock::new).under(["pause-clients"]).check().unwrap_err();
+/// assert!(error.to_string().contains("`pause-clients`"));
+/// ```
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// The description of the lock has a mistake.

@@ -56,16 +56,18 @@ mod real;
 mod role;
 mod seen;
 mod site;
+mod terms;
 mod tokio_time;
 mod watched;
 
-pub use base::{AcquireError, Grant, Lock, Mode, Recipe, ReleaseError, Removed};
 pub use error::LabError;
 pub use outcome::{Counterexample, LabOutcome};
 pub use site::Site;
-pub use stores::redis::RedisConnection;
+pub use terms::{
+    AcquireError, Grant, Lock, Mode, Outcome, Recipe, RedisConnection, ReleaseError, Removed,
+};
 
-use base::{Length, Outcome, Shape};
+use base::{Length, Shape};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -92,6 +94,15 @@ const SCHEDULES_VARIABLE: &str = "PICKLOCK_SCHEDULES";
 type Hunts = fn(Lab, Option<&ExpectedSight>, Role) -> Result<LabOutcome, LabError>;
 
 /// The servers of a lab that is to be.
+///
+/// ```
+/// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+/// use my_crate::MyLock;
+/// use picklock::Lab;
+///
+/// let servers = Lab::redis();
+/// servers.lock(MyLock::new).schedules(20).assert_held();
+/// ```
 pub struct LabServers {
     topology: &'static str,
     shape: Shape,
@@ -101,6 +112,14 @@ pub struct LabServers {
 impl LabServers {
     /// Gives the lock no tokio, which makes a schedule several times as fast: its waiting is
     /// [`Site::sleep`], then.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    ///
+    /// Lab::redis().without_tokio().lock(MyLock::new).schedules(20).assert_held();
+    /// ```
     #[must_use]
     pub const fn without_tokio(mut self) -> Self {
         self.tokio = false;
@@ -108,6 +127,14 @@ impl LabServers {
     }
 
     /// Takes a lock: the function opens it, once for each acquire that may hold beside others.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    ///
+    /// Lab::redis().lock(|site| MyLock::new(site)).schedules(20).assert_held();
+    /// ```
     pub fn lock<L: Lock + 'static>(self, open: impl Fn(Site) -> L + Send + Sync + 'static) -> Lab {
         Lab {
             lock: ForeignLock { on: self.topology.into(), ..ForeignLock::default() },
@@ -129,6 +156,15 @@ impl LabServers {
 /// A test of a lock, in the simulator or on real servers. It is begun by [`redis`](Self::redis) and
 /// ended by [`assert_held`](Self::assert_held), [`assert_violated`](Self::assert_violated) or
 /// [`check`](Self::check).
+///
+/// ```
+/// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+/// use my_crate::MyLock;
+/// use picklock::Lab;
+/// use std::time::Duration;
+///
+/// Lab::redis().lock(MyLock::new).ttl(Duration::from_secs(2)).schedules(20).assert_held();
+/// ```
 #[must_use = "a lab does nothing before it is told to check, or what to assert"]
 pub struct Lab {
     lock: ForeignLock,
@@ -145,22 +181,58 @@ pub struct Lab {
 
 impl Lab {
     /// Begins with one Redis server.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    ///
+    /// Lab::redis().lock(MyLock::new).schedules(20).assert_held();
+    /// ```
     pub const fn redis() -> LabServers {
         LabServers { topology: "redis", shape: Shape::One, tokio: true }
     }
 
     /// Begins with five Redis servers that know nothing of each other, as Redlock asks for.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    ///
+    /// // A lock on the first server alone, whatever the four others do.
+    /// Lab::redis_x5().lock(MyLock::new).schedules(20).assert_held();
+    /// ```
     pub const fn redis_x5() -> LabServers {
         LabServers { topology: "redis-x5", shape: Shape::Several, tokio: true }
     }
 
     /// Names the lock. Without it, its name is that of the test.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    ///
+    /// let outcome = Lab::redis().lock(MyLock::new).named("my-lock").schedules(20).check()?;
+    /// assert_eq!(outcome.lock, "my-lock");
+    /// # Ok::<(), picklock::lab::LabError>(())
+    /// ```
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.lock.name = Some(name.into());
         self
     }
 
     /// Sets the time for which a grant lives.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    /// use std::time::Duration;
+    ///
+    /// Lab::redis().lock(MyLock::new).ttl(Duration::from_millis(500)).schedules(20).assert_held();
+    /// ```
     pub const fn ttl(mut self, ttl: Duration) -> Self {
         self.lock.ttl = Some(ttl);
         self
@@ -168,42 +240,109 @@ impl Lab {
 
     /// Says what the lock promises beside mutual exclusion, in the words of `picklock list
     /// promises`. What is not said is not judged.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    ///
+    /// Lab::redis().lock(MyLock::new).promises(["recovers"]).schedules(20).assert_held();
+    /// ```
     pub fn promises<W: Into<String>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
         self.lock.promises = words.into_iter().map(Into::into).collect();
         self
     }
 
     /// Lets in so many holders at once.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    /// use std::num::NonZeroU32;
+    ///
+    /// let two = NonZeroU32::MIN.saturating_add(1);
+    /// Lab::redis().lock(MyLock::new).permits(two).schedules(20).assert_held();
+    /// ```
     pub const fn permits(mut self, permits: NonZeroU32) -> Self {
         self.lock.permits = Some(permits);
         self
     }
 
     /// Says the longest time between two tries of an acquire.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    /// use std::time::Duration;
+    ///
+    /// let lab = Lab::redis().lock(MyLock::new).back_off(Duration::from_millis(50));
+    /// lab.schedules(20).assert_held();
+    /// ```
     pub const fn back_off(mut self, longest: Duration) -> Self {
         self.lock.back_off = Some(longest);
         self
     }
 
     /// Sets the faults, by the names of `picklock list nemeses`.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    ///
+    /// let lab = Lab::redis().lock(MyLock::new).under(["crash-client", "link-lose-reply"]);
+    /// lab.schedules(20).assert_held();
+    /// ```
     pub fn under<N: Into<String>>(mut self, nemeses: impl IntoIterator<Item = N>) -> Self {
         self.nemeses = nemeses.into_iter().map(Into::into).collect();
         self
     }
 
     /// Sets the number of schedules, of all faults together. PICKLOCK_SCHEDULES overrules it.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    ///
+    /// let outcome = Lab::redis().lock(MyLock::new).schedules(20).check()?;
+    /// assert_eq!(outcome.schedules, 20);
+    /// # Ok::<(), picklock::lab::LabError>(())
+    /// ```
     pub const fn schedules(mut self, schedules: u64) -> Self {
         self.schedules = schedules;
         self
     }
 
     /// Sets the number of clients.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    ///
+    /// Lab::redis().lock(MyLock::new).clients(5).schedules(20).assert_held();
+    /// ```
     pub const fn clients(mut self, clients: u32) -> Self {
         self.clients = Some(clients);
         self
     }
 
     /// Lets every hold last so long. Without it, a hold is drawn, below the ttl.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    /// use std::time::Duration;
+    ///
+    /// let lab = Lab::redis().lock(MyLock::new).holding(Duration::from_millis(100));
+    /// let outcome = lab.schedules(20).check()?;
+    /// assert!(outcome.counterexample.is_none());
+    /// # Ok::<(), picklock::lab::LabError>(())
+    /// ```
     pub const fn holding(mut self, hold: Duration) -> Self {
         self.hold = Some(Length { time: hold, exact: true });
         self
@@ -211,12 +350,35 @@ impl Lab {
 
     /// Keeps the schedules of counterexamples in this folder, in the place of
     /// `picklock-regressions`.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let folder = folder.path();
+    /// let lab = Lab::redis().lock(MyLock::careless).named("careless").under(["pause-client"]);
+    /// lab.keeping_in(folder).assert_violated("double hold by foreign-release");
+    /// assert_eq!(std::fs::read_dir(folder.join("careless"))?.count(), 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn keeping_in(mut self, folder: impl Into<PathBuf>) -> Self {
         self.kept = folder.into();
         self
     }
 
     /// Runs the schedules until one breaks a promise.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::lab::{Lab, Outcome};
+    ///
+    /// let outcome = Lab::redis().lock(MyLock::new).schedules(20).check()?;
+    /// assert_eq!(outcome.outcome, Outcome::Held);
+    /// # Ok::<(), picklock::lab::LabError>(())
+    /// ```
     ///
     /// # Errors
     /// Fails when the lab is asked for something that is not there.
@@ -225,6 +387,14 @@ impl Lab {
     }
 
     /// Runs all schedules, and panics with the story of the first that breaks a promise.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    ///
+    /// Lab::redis().lock(MyLock::new).under(["crash-client"]).schedules(20).assert_held();
+    /// ```
     ///
     /// # Panics
     /// Panics then, when too few schedules could have shown a breach, and when the lab is asked for
@@ -239,6 +409,17 @@ impl Lab {
     }
 
     /// Runs schedules until one shows this anomaly: `double hold by holder-paused`.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    ///
+    /// # let folder = tempfile::tempdir().expect("a folder");
+    /// let lab = Lab::redis().lock(MyLock::new).under(["pause-client"]);
+    /// # let lab = lab.keeping_in(folder.path());
+    /// lab.assert_violated("double hold by holder-paused");
+    /// ```
     ///
     /// # Panics
     /// Panics when none does, and when there is no such cause.

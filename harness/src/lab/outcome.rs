@@ -7,6 +7,16 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// The result of a lab. It is displayed as a test tells it.
+///
+/// ```
+/// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+/// use my_crate::MyLock;
+/// use picklock::Lab;
+///
+/// let outcome = Lab::redis().lock(MyLock::new).named("my-lock").schedules(20).check()?;
+/// assert_eq!(outcome.to_string(), "my-lock held in 20 schedules");
+/// # Ok::<(), picklock::lab::LabError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct LabOutcome {
     /// The name of the lock.
@@ -43,6 +53,20 @@ impl LabOutcome {
 }
 
 /// A schedule in which the lock breaks a promise.
+///
+/// ```
+/// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+/// use my_crate::MyLock;
+/// use picklock::Lab;
+///
+/// # let folder = tempfile::tempdir().expect("a folder");
+/// let lab = Lab::redis().lock(MyLock::careless).under(["pause-client"]).schedules(20);
+/// # let lab = lab.keeping_in(folder.path());
+/// let found = lab.check()?.counterexample.expect("a mistake");
+/// println!("{}\n{}", found.story, found.replay);
+/// assert!(found.anomaly.starts_with("double hold by "));
+/// # Ok::<(), picklock::lab::LabError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Counterexample {
     /// The anomaly: "double hold".

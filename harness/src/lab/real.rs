@@ -39,6 +39,17 @@ impl Lab {
     ///
     /// Each client is the program of the test, which begins the same test anew: what the test does
     /// before this lab is done in each client, too, but for other labs, which hold there at once.
+    ///
+    /// ```no_run
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    ///
+    /// #[test]
+    /// fn it_survives_crashes_of_real_processes() {
+    ///     Lab::redis().lock(MyLock::new).under(["crash-client"]).on_real_servers().assert_held();
+    /// }
+    /// ```
     pub fn on_real_servers(mut self) -> Self {
         (self.hunt, self.schedules) = (on_real_servers, SCHEDULES);
         self

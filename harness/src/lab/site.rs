@@ -12,6 +12,18 @@ use tokio::task::spawn_local;
 use workloads::locks::LockSettings;
 
 /// The surroundings of a lock on Redis, as one worker of a client sees them.
+///
+/// ```
+/// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+/// use my_crate::MyLock;
+/// use picklock::Lab;
+///
+/// let lock = |site: picklock::lab::Site| {
+///     println!("{} of {} server", site.key(), site.servers());
+///     MyLock::new(site)
+/// };
+/// Lab::redis().lock(lock).schedules(20).assert_held();
+/// ```
 #[derive(Clone)]
 pub struct Site {
     link: Rc<dyn Link<Redis>>,
@@ -46,6 +58,35 @@ impl Site {
     /// Returns a connection to a server, by its number from 0. It is a
     /// `redis::aio::ConnectionLike`; clones share it.
     ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// # use picklock::lab::{AcquireError, Grant, Mode, Recipe, ReleaseError, Removed};
+    /// use picklock::lab::{Lab, Site};
+    /// use std::time::Duration;
+    ///
+    /// struct Pinged {
+    ///     site: Site,
+    ///     lock: MyLock,
+    /// }
+    ///
+    /// impl Recipe for Pinged {
+    ///     async fn acquire(&mut self, mode: Mode, wait: Duration) -> Result<Grant, AcquireError> {
+    ///         let mut connection = self.site.connection(0);
+    ///         let pong: Result<String, _> = redis::cmd("PING").query_async(&mut connection).await;
+    ///         pong.map_err(|lost| AcquireError::Failed(lost.to_string()))?;
+    ///         self.lock.acquire(mode, wait).await
+    ///     }
+    /// #
+    /// #     async fn release(&mut self, grant: Grant) -> Result<Removed, ReleaseError> {
+    /// #         self.lock.release(grant).await
+    /// #     }
+    /// }
+    ///
+    /// let lock = |site: Site| Pinged { lock: MyLock::new(site.clone()), site };
+    /// Lab::redis().lock(lock).under(["crash-client"]).schedules(20).assert_held();
+    /// ```
+    ///
     /// # Panics
     /// Panics on real servers when there is no such server.
     pub fn connection(&self, server: usize) -> RedisConnection {
@@ -55,6 +96,35 @@ impl Site {
     /// Returns a new `MultiplexedConnection` to a server, by its number from 0, for a lock that is
     /// written against that type. A call whose reply is lost breaks it, as a reset breaks a
     /// socket: take a new one then, as a program connects again.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// # use picklock::lab::{AcquireError, Grant, Mode, Recipe, ReleaseError, Removed};
+    /// use picklock::lab::{Lab, Site};
+    /// use std::time::Duration;
+    ///
+    /// struct Pinged {
+    ///     site: Site,
+    ///     lock: MyLock,
+    /// }
+    ///
+    /// impl Recipe for Pinged {
+    ///     async fn acquire(&mut self, mode: Mode, wait: Duration) -> Result<Grant, AcquireError> {
+    ///         let mut connection = self.site.multiplexed(0);
+    ///         let pong: Result<String, _> = redis::cmd("PING").query_async(&mut connection).await;
+    ///         pong.map_err(|lost| AcquireError::Failed(lost.to_string()))?;
+    ///         self.lock.acquire(mode, wait).await
+    ///     }
+    /// #
+    /// #     async fn release(&mut self, grant: Grant) -> Result<Removed, ReleaseError> {
+    /// #         self.lock.release(grant).await
+    /// #     }
+    /// }
+    ///
+    /// let lock = |site: Site| Pinged { lock: MyLock::new(site.clone()), site };
+    /// Lab::redis().lock(lock).under(["crash-client"]).schedules(20).assert_held();
+    /// ```
     ///
     /// # Panics
     /// Panics in a lab [without tokio](super::LabServers::without_tokio), and on real servers when
@@ -74,6 +144,18 @@ impl Site {
     /// Returns the address of a server ("127.0.0.1:6379"), by its number from 0, for a lock that
     /// opens a `redis::Client` of its own. `None` in the simulator, whose servers have none.
     ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    ///
+    /// let lock = |site: picklock::lab::Site| {
+    ///     assert_eq!(site.address(0), None, "in the simulator");
+    ///     MyLock::new(site)
+    /// };
+    /// Lab::redis().lock(lock).schedules(20).assert_held();
+    /// ```
+    ///
     /// # Panics
     /// Panics on real servers when there is no such server.
     pub fn address(&self, server: usize) -> Option<&str> {
@@ -81,31 +163,137 @@ impl Site {
     }
 
     /// Returns the number of servers.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    ///
+    /// let lock = |site: picklock::lab::Site| {
+    ///     assert_eq!(site.servers(), 5);
+    ///     MyLock::new(site)
+    /// };
+    /// Lab::redis_x5().lock(lock).schedules(20).assert_held();
+    /// ```
     pub fn servers(&self) -> usize {
         self.link.servers()
     }
 
     /// Returns the name of the lock's key.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    ///
+    /// let lock = |site: picklock::lab::Site| {
+    ///     assert!(!site.key().is_empty());
+    ///     MyLock::new(site)
+    /// };
+    /// Lab::redis().lock(lock).schedules(20).assert_held();
+    /// ```
     pub fn key(&self) -> &str {
         &self.key
     }
 
     /// Returns the time for which a grant is to live.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    /// use std::time::Duration;
+    ///
+    /// let lock = |site: picklock::lab::Site| {
+    ///     assert!(!site.ttl().is_zero(), "it varies about that of the lab");
+    ///     MyLock::new(site)
+    /// };
+    /// Lab::redis().lock(lock).ttl(Duration::from_secs(2)).schedules(20).assert_held();
+    /// ```
     pub const fn ttl(&self) -> Duration {
         self.ttl
     }
 
     /// Waits, by the clock of the client's machine: a pause of the client stops it.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// # use picklock::lab::{AcquireError, Grant, Mode, Recipe, ReleaseError, Removed};
+    /// use picklock::lab::{Lab, Site};
+    /// use std::time::Duration;
+    ///
+    /// struct Slow {
+    ///     site: Site,
+    ///     lock: MyLock,
+    /// }
+    ///
+    /// impl Recipe for Slow {
+    ///     async fn acquire(&mut self, mode: Mode, wait: Duration) -> Result<Grant, AcquireError> {
+    ///         let begun = self.site.monotonic();
+    ///         self.site.sleep(Duration::from_millis(10)).await;
+    ///         assert!(self.site.monotonic() - begun >= Duration::from_millis(10));
+    ///         self.lock.acquire(mode, wait).await
+    ///     }
+    /// #
+    /// #     async fn release(&mut self, grant: Grant) -> Result<Removed, ReleaseError> {
+    /// #         self.lock.release(grant).await
+    /// #     }
+    /// }
+    ///
+    /// let lock = |site: Site| Slow { lock: MyLock::new(site.clone()), site };
+    /// Lab::redis().lock(lock).under(["crash-client"]).schedules(20).assert_held();
+    /// ```
     pub async fn sleep(&self, duration: Duration) {
         self.link.world().sleep(duration).await;
     }
 
     /// Returns the reading of the monotonic clock of the client's machine.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// # use picklock::lab::{AcquireError, Grant, Mode, Recipe, ReleaseError, Removed};
+    /// use picklock::lab::{Lab, Site};
+    /// use std::time::Duration;
+    ///
+    /// struct Timed {
+    ///     site: Site,
+    ///     lock: MyLock,
+    /// }
+    ///
+    /// impl Recipe for Timed {
+    ///     async fn acquire(&mut self, mode: Mode, wait: Duration) -> Result<Grant, AcquireError> {
+    ///         let begun = self.site.monotonic();
+    ///         assert!(self.site.monotonic() >= begun);
+    ///         self.lock.acquire(mode, wait).await
+    ///     }
+    /// #
+    /// #     async fn release(&mut self, grant: Grant) -> Result<Removed, ReleaseError> {
+    /// #         self.lock.release(grant).await
+    /// #     }
+    /// }
+    ///
+    /// let lock = |site: Site| Timed { lock: MyLock::new(site.clone()), site };
+    /// Lab::redis().lock(lock).under(["crash-client"]).schedules(20).assert_held();
+    /// ```
     pub fn monotonic(&self) -> Duration {
         Duration::from_nanos(self.link.world().monotonic().nanos())
     }
 
     /// Returns 64 random bits, which a replay draws again.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// use picklock::Lab;
+    ///
+    /// let lock = |site: picklock::lab::Site| {
+    ///     assert_ne!(site.random(), site.random());
+    ///     MyLock::new(site)
+    /// };
+    /// Lab::redis().lock(lock).schedules(20).assert_held();
+    /// ```
     pub fn random(&self) -> u64 {
         self.link.world().random()
     }

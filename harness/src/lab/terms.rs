@@ -1,0 +1,129 @@
+//! The terms in which a lock is written for a lab, with examples.
+
+/// Returned by a lock that was not taken.
+///
+/// ```
+/// use picklock::lab::AcquireError;
+///
+/// // After an error of the connection, the server may have granted the lock, or may grant it yet.
+/// let lost = AcquireError::Unknown("connection reset by peer".into());
+/// assert_eq!(lost.to_string(), "connection reset by peer");
+/// ```
+#[doc(inline)]
+pub use base::AcquireError;
+
+/// Returned by a lock that was taken.
+///
+/// ```
+/// use picklock::lab::Grant;
+///
+/// let fenced = Grant { token: Some(7), ..Grant::default() };
+/// assert_ne!(fenced, Grant::default());
+/// ```
+#[doc(inline)]
+pub use base::Grant;
+
+/// Implemented by all that a lab can test: write a [`Recipe`], which is a lock, too.
+///
+/// ```
+/// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+/// use my_crate::MyLock;
+/// use picklock::lab::{Lab, Lock, Site};
+///
+/// fn open(site: Site) -> impl Lock {
+///     MyLock::new(site)
+/// }
+/// Lab::redis().lock(open).schedules(20).assert_held();
+/// ```
+#[doc(inline)]
+pub use base::Lock;
+
+/// Asked for by an acquire: [`Exclusive`](Mode::Exclusive), but for locks with readers.
+///
+/// ```
+/// use picklock::lab::Mode;
+///
+/// assert!(Mode::Exclusive.excludes(Mode::Shared));
+/// assert!(!Mode::Shared.excludes(Mode::Shared));
+/// ```
+#[doc(inline)]
+pub use base::Mode;
+
+/// Reached by a lab.
+///
+/// ```
+/// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+/// use my_crate::MyLock;
+/// use picklock::lab::{Lab, Outcome};
+///
+/// let outcome = Lab::redis().lock(MyLock::new).schedules(20).check()?;
+/// assert_eq!(outcome.outcome, Outcome::Held);
+/// # Ok::<(), picklock::lab::LabError>(())
+/// ```
+#[doc(inline)]
+pub use base::Outcome;
+
+/// Implemented by you, for your lock.
+///
+/// ```
+/// use picklock::lab::{AcquireError, Grant, Lab, Mode, Recipe, ReleaseError, Removed, Site};
+/// use std::time::Duration;
+///
+/// /// A lock that nobody gets.
+/// struct Shut(Site);
+///
+/// impl Recipe for Shut {
+///     async fn acquire(&mut self, _: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
+///         self.0.sleep(timeout).await;
+///         Err(AcquireError::Failed("it is shut".into()))
+///     }
+///
+///     async fn release(&mut self, _: Grant) -> Result<Removed, ReleaseError> {
+///         Err(ReleaseError::NotHeld("it is shut".into()))
+///     }
+/// }
+///
+/// let lab = Lab::redis().lock(Shut).under(["crash-client"]);
+/// # drop(lab);
+/// ```
+#[doc(inline)]
+pub use base::Recipe;
+
+/// Returned by a release that has not freed the lock for certain.
+///
+/// ```
+/// use picklock::lab::ReleaseError;
+///
+/// let late = ReleaseError::NotHeld("its time was over".into());
+/// assert_eq!(late.to_string(), "its time was over");
+/// ```
+#[doc(inline)]
+pub use base::ReleaseError;
+
+/// Returned by a release.
+///
+/// ```
+/// use picklock::lab::Removed;
+///
+/// // A release that compared the owner's value before, and one that did not.
+/// assert_ne!(Removed::Own, Removed::Any);
+/// ```
+#[doc(inline)]
+pub use base::Removed;
+
+/// Given to a lock that is written over `ConnectionLike`.
+///
+/// ```
+/// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+/// use my_crate::MyLock;
+/// use picklock::lab::{Lab, RedisConnection, Site};
+///
+/// let lock = |site: Site| {
+///     let shared: RedisConnection = site.connection(0);
+///     let _same = shared.clone();
+///     MyLock::new(site)
+/// };
+/// Lab::redis().lock(lock).schedules(20).assert_held();
+/// ```
+#[doc(inline)]
+pub use stores::redis::RedisConnection;
