@@ -14,9 +14,8 @@ mod exit;
 #[doc(hidden)]
 pub mod explore;
 #[doc(hidden)]
+#[cfg_attr(not(feature = "cli"), path = "fault_script/absent.rs")]
 pub mod fault_script;
-#[doc(hidden)]
-pub mod folder;
 #[doc(hidden)]
 pub mod foreign;
 #[doc(hidden)]
@@ -30,9 +29,9 @@ pub mod manner;
 #[doc(hidden)]
 pub mod nearest;
 #[doc(hidden)]
-pub mod options;
+pub mod notes;
 #[doc(hidden)]
-pub mod output;
+pub mod options;
 #[doc(hidden)]
 pub mod place;
 #[doc(hidden)]
@@ -52,15 +51,13 @@ pub mod sight;
 #[doc(hidden)]
 pub mod simulate;
 #[doc(hidden)]
-pub mod suite;
-#[doc(hidden)]
 pub mod swarm;
 #[doc(hidden)]
 pub mod threads;
 #[doc(hidden)]
 pub mod worlds;
 
-/// The command line.
+/// The command line, and what it alone reads and writes.
 #[cfg(feature = "cli")]
 #[path = "."]
 mod program {
@@ -68,6 +65,10 @@ mod program {
     pub mod cli;
     #[expect(missing_docs, reason = "a file a command: its header says what it does")]
     pub mod commands;
+    pub mod folder;
+    pub mod lock_file;
+    pub mod output;
+    pub mod suite;
 }
 
 #[doc(hidden)]

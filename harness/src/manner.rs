@@ -1,6 +1,6 @@
 //! The manner in which picklock speaks: in colour or not, how wide, and how much.
 
-use crate::output::note;
+use crate::notes::note;
 use clap::{Args, ColorChoice, ValueEnum};
 pub use indicatif::ProgressBar;
 use indicatif::{ProgressDrawTarget, ProgressStyle};

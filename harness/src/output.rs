@@ -2,8 +2,7 @@
 //! not take the verdict with it.
 
 use anyhow::{Context, Result};
-use base::{Outcome, visible};
-use std::borrow::Cow;
+use base::Outcome;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -11,6 +10,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use crate::Exit;
+pub use crate::notes::note;
 use crate::place::is_named_fifo;
 
 /// Prints to stdout. A reader that has gone away wants no more, which is no error.
@@ -28,27 +28,6 @@ pub fn unless_closed(said: io::Result<()>) -> io::Result<()> {
     match said {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other,
-    }
-}
-
-/// Tells people something beside the result, as a line on stderr. There is nowhere to say that
-/// stderr takes no more.
-pub fn note(line: &str) {
-    let _ = writeln!(io::stderr(), "{}", bounded(&visible(line)));
-}
-
-/// The most characters of a note before and behind what is left out: more than a path has.
-const SHOWN: usize = 5_000;
-
-/// Leaves the middle of a long line out, as of one that repeats what a stranger's file says; a
-/// reason stands at its begin, and a remedy at its end.
-fn bounded(line: &str) -> Cow<'_, str> {
-    let cut = |(at, _)| at;
-    match (line.char_indices().nth(SHOWN).map(cut), line.char_indices().nth_back(SHOWN).map(cut)) {
-        (Some(left), Some(right)) if left < right => {
-            format!("{} … {}", &line[..left], &line[right..]).into()
-        }
-        _ => line.into(),
     }
 }
 
@@ -174,15 +153,6 @@ mod tests {
         assert_eq!(lost().end(Outcome::Held), Exit::CouldNotRun);
         assert_eq!(lost().end(Outcome::Inconclusive), Exit::CouldNotRun);
         assert_eq!(lost().end(Outcome::Violated), Exit::Violated);
-    }
-
-    #[test]
-    fn the_middle_of_a_long_line_is_left_out() {
-        let line = format!("no field `{}`; did you mean `x`?", "ü".repeat(5_000_000));
-        let shown = bounded(&line);
-        assert!(shown.starts_with("no field `ü") && shown.ends_with("ü`; did you mean `x`?"));
-        assert_eq!(shown.chars().count(), 2 * SHOWN + 4);
-        assert_eq!(bounded(&line[..SHOWN]), line[..SHOWN]);
     }
 
     #[test]

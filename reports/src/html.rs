@@ -4,6 +4,7 @@
 mod data;
 mod history;
 mod order;
+#[cfg_attr(not(feature = "plots"), path = "html/no_plots.rs")]
 mod plots;
 mod sections;
 mod witness;

@@ -14,6 +14,7 @@ pub mod names;
 pub mod picture;
 pub mod reading;
 pub mod steps;
+#[cfg(feature = "plots")]
 pub mod sweep;
 pub mod terminal;
 

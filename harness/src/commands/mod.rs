@@ -21,6 +21,7 @@ use crate::cli::{LoadArgs, LockArgs};
 use crate::drive::Watcher;
 use crate::foreign::{self, ForeignError, ForeignLock};
 use crate::input::{self, JudgingBudget, WrongKind};
+use crate::lock_file;
 use crate::nearest::Unlisted;
 use crate::output::{note, try_to_write};
 use crate::place;
@@ -175,7 +176,7 @@ fn defined(file: &Path) -> Result<TestedLock, Failure> {
         return Err(Failure::arguments(place::missing(file, help)));
     }
     let text = input::text(file, JudgingBudget::default())?;
-    Ok(foreign::read(file, &text)?)
+    Ok(lock_file::read(file, &text)?)
 }
 
 /// Finds a lock of the catalogue.

@@ -13,9 +13,10 @@ mod follow;
 mod moment;
 mod print;
 mod read;
+mod run;
 mod time;
 
-use base::{Ability, Action, LinkFault, ScriptedFault, ServerInfo};
+use base::{Ability, Action, LinkFault, ScriptedFault};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ pub use error::ScriptError;
 pub use follow::Follower;
 pub use moment::{LockEvent, MOMENTS, Moment};
 pub use print::print;
+pub use run::ScriptedRun;
 
 /// The faults of a script, in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,27 +54,6 @@ pub struct ScriptFault {
     pub optional: bool,
     /// The fault in words: "pause holder when working".
     pub what: String,
-}
-
-/// The run that a script is for, as far as the script has to know it.
-#[derive(Clone, Debug)]
-pub struct ScriptedRun<'a> {
-    /// The number of clients.
-    pub clients: u32,
-    /// The servers, by number.
-    pub servers: &'a [ServerInfo],
-    /// True if the servers talk to each other.
-    pub peers: bool,
-    /// True if the lock takes a majority of servers that know nothing of each other.
-    pub several: bool,
-    /// The lock's time to live.
-    pub ttl: Duration,
-    /// The time during which faults are injected.
-    pub time_limit: Duration,
-    /// The reason why the servers never evict anything, if so.
-    pub junk: Result<(), &'static str>,
-    /// The commands that clients can send to the servers.
-    pub commands: Vec<&'static str>,
 }
 
 impl FaultScript {

@@ -41,7 +41,7 @@ pub enum ForeignError {
 
 impl ForeignError {
     /// The field of a definition file that has the mistake.
-    pub(super) const fn field(&self) -> &'static str {
+    pub const fn field(&self) -> &'static str {
         match self {
             Self::Command(_) => "command",
             Self::Unlisted(_) | Self::Servers => "on",

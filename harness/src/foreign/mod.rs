@@ -2,12 +2,10 @@
 //! and what its author promises of it.
 
 mod error;
-mod file;
 mod libraries;
 mod promises;
 
 pub use error::ForeignError;
-pub use file::read;
 pub use libraries::hint;
 pub use promises::{PROMISE_WORDS, PromiseWord};
 

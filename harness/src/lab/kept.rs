@@ -1,11 +1,10 @@
 //! The schedules of counterexamples that a lab keeps, to run them first the next time.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, process, thread};
 use workloads::TestedLock;
 
 use super::LabError;
-use crate::output::write_whole;
 use crate::schedule::Schedule;
 
 /// The folder for them, below that of the package.
@@ -55,7 +54,10 @@ pub fn keep(
     let file = folder.join(format!("{name}.json"));
     let failed = |why| LabError::Write { file: file.clone(), why };
     fs::create_dir_all(&folder).map_err(failed)?;
-    let written = write_whole(&file, &schedule.to_json());
-    written.map_err(|why| failed(std::io::Error::other(format!("{why:#}"))))?;
+    // Whole or not at all, though a test be killed, and whichever others keep the same.
+    let part = format!(".part-{}-{:?}", process::id(), thread::current().id());
+    let part = folder.join(part);
+    fs::write(&part, schedule.to_json()).map_err(failed)?;
+    fs::rename(&part, &file).map_err(failed)?;
     Ok(file)
 }

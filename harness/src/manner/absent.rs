@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use crate::output::note;
+use crate::notes::note;
 
 /// Tells people something beside the result that they can do without.
 pub fn hint(line: &str) {

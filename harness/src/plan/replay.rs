@@ -89,7 +89,7 @@ pub struct Planned {
 
 impl Planned {
     /// The one client that it hits.
-    pub(crate) fn client(&self) -> Option<u32> {
+    pub fn client(&self) -> Option<u32> {
         client_of(&self.fault)
     }
 }

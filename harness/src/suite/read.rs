@@ -13,8 +13,8 @@ use workloads::TestedLock;
 use super::SuiteEntry;
 use super::field::EntryFields;
 use crate::excerpt::Excerpt;
-use crate::foreign;
 use crate::input::{self, JudgingBudget};
+use crate::lock_file;
 use crate::nearest;
 use crate::options::flags;
 
@@ -183,7 +183,7 @@ fn lock(named: &Spanned<String>, folder: &Path) -> Result<TestedLock, SuiteMista
         let path = folder.join(name);
         let text = input::text(&path, JudgingBudget::default());
         let text = text.map_err(|error| mistake(format!("{error:#}")))?;
-        return foreign::read(&path, &text).map_err(|error| mistake(error.to_string()));
+        return lock_file::read(&path, &text).map_err(|error| mistake(error.to_string()));
     }
     let names = || workloads::LOCKS.iter().map(|lock| lock.name).collect::<Vec<_>>();
     workloads::lock(name).ok_or_else(|| mistake(nearest::unknown("lock", name, &names())))

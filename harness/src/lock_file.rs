@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::Duration;
 use workloads::TestedLock;
 
-use super::{ForeignError, ForeignLock};
 use crate::excerpt::Excerpt;
+use crate::foreign::{ForeignError, ForeignLock};
 use crate::options::parse_duration;
 use crate::sight::ExpectedSight;
 
@@ -100,3 +100,6 @@ impl<'de> Deserialize<'de> for SightText {
         ExpectedSight::parse(&String::deserialize(from)?).map(Self).map_err(D::Error::custom)
     }
 }
+
+#[cfg(test)]
+mod tests;
