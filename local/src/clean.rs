@@ -4,6 +4,7 @@
 //! process live on all the same, it carries the name of its owner with it.
 
 use super::folder::{self, CleanedFolders};
+use super::posix;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -35,7 +36,7 @@ pub fn clean(certainty: Certainty) -> Result<Cleaned, base::BackendError> {
 
 pub async fn remove_abandoned(certainty: Certainty) -> Cleaned {
     let ids = own_process::abandoned(certainty).filter_map(|id| u32::try_from(id.as_raw()).ok());
-    let segments: BTreeSet<PathBuf> = ids.flat_map(segments_of).collect();
+    let segments: BTreeSet<PathBuf> = ids.flat_map(posix::mapped).collect();
     let processes = own_process::kill_abandoned(certainty);
     let ending = async {
         // One of them may have started another meanwhile.
@@ -49,16 +50,8 @@ pub async fn remove_abandoned(certainty: Certainty) -> Cleaned {
         // Another one that cleans may be quicker.
         let _ = fs::remove_file(segment);
     }
+    for server in folder::abandoned_servers(certainty) {
+        posix::remove_shared_memory(&server).await;
+    }
     Cleaned { processes, folders: folder::remove_abandoned(certainty) }
-}
-
-/// The beginning of the names of the segments that PostgreSQL makes, which outlive it if it is
-/// killed while it makes its first data: only then can it not be told to do without.
-const SEGMENTS: &str = "/dev/shm/PostgreSQL.";
-
-/// Returns the segments of shared memory that a process of PostgreSQL has mapped.
-fn segments_of(id: u32) -> Vec<PathBuf> {
-    let maps = fs::read_to_string(format!("/proc/{id}/maps")).unwrap_or_default();
-    let mapped = maps.lines().filter_map(|line| Some(&line[line.find(SEGMENTS)?..]));
-    mapped.map(PathBuf::from).collect()
 }

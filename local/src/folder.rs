@@ -75,11 +75,26 @@ pub struct CleanedFolders {
     pub others: Vec<String>,
 }
 
+/// The folders of the servers of runs whose owner has ended, with this certainty, as far as they are
+/// this user's to remove.
+pub fn abandoned_servers(certainty: Certainty) -> impl Iterator<Item = PathBuf> {
+    abandoned(certainty).filter(|folder| owner::is_ours(folder)).flat_map(|folder| inside(&folder))
+}
+
+/// The folders whose owner has ended, with this certainty.
+fn abandoned(certainty: Certainty) -> impl Iterator<Item = PathBuf> {
+    inside(&std::env::temp_dir()).filter(move |folder| is_abandoned(folder, certainty))
+}
+
+/// The paths of what is in a folder.
+fn inside(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
 /// Removes the folders whose owner has ended, with this certainty.
 pub fn remove_abandoned(certainty: Certainty) -> CleanedFolders {
-    let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
     let mut cleaned = CleanedFolders::default();
-    for path in entries.map(|entry| entry.path()).filter(|it| is_abandoned(it, certainty)) {
+    for path in abandoned(certainty) {
         cleaned.take(&path, owner::is_ours(&path));
     }
     cleaned

@@ -10,6 +10,7 @@ mod folder;
 mod front;
 mod peers;
 mod port;
+mod posix;
 mod programs;
 mod server;
 mod server_user;

@@ -4,7 +4,7 @@ use super::faked_clock::FakedClock;
 use super::peers::Peers;
 use super::port::Port;
 use super::server_user::ServerUser;
-use super::system_v;
+use super::{posix, system_v};
 use async_trait::async_trait;
 use base::{BackendError, Direction};
 use std::fs::{self, File, OpenOptions};
@@ -242,6 +242,7 @@ impl StartedServer for LocalServer {
         self.process()?.kill().await;
         self.setup.clock.iter().for_each(FakedClock::remove_names);
         system_v::remove_shared_memory(&Self::data(&self.setup.folder));
+        posix::remove_shared_memory(&self.setup.folder).await;
         self.setup.peers.loosen(self.setup.number)
     }
 

@@ -7,6 +7,7 @@
 
 mod engine;
 mod guest;
+mod segments;
 mod sockets;
 mod stubborn;
 mod topologies;

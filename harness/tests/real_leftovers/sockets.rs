@@ -103,7 +103,8 @@ impl ListeningSocket {
     /// Returns true if a server that is asked for something asks for a password instead.
     fn asks_for_a_password(&self) -> bool {
         let (question, refusal): (&[u8], &[u8]) = match &*self.program {
-            "redis-server" => (b"KEYS *\r\n", b"-NOAUTH Authentication required."),
+            // Nothing that a Sentinel does not know, which it says before it asks.
+            "redis-server" => (b"PING\r\n", b"-NOAUTH Authentication required."),
             "memcached" => (b"version\r\n", b"CLIENT_ERROR unauthenticated"),
             // A session of the superuser, who runs programs as the user of the server. It has to
             // prove that it knows the password.
