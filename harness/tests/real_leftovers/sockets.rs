@@ -57,11 +57,12 @@ fn family(first: u32) -> BTreeSet<u32> {
 /// The sockets at which a process and all that have come from it listen.
 fn doors(first: u32) -> BTreeSet<ListeningSocket> {
     let mut owners = BTreeMap::new();
-    for process in family(first) {
+    // What it has just forked has its sockets, too, until another program takes its place.
+    for process in std::iter::once(first).chain(family(first)) {
         let program = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
         let files = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
         for file in files.filter_map(|file| fs::metadata(file.path()).ok()) {
-            owners.insert(file.ino(), (process, program.trim().to_owned()));
+            owners.entry(file.ino()).or_insert((process, program.trim().to_owned()));
         }
     }
     let tables =
