@@ -165,6 +165,31 @@ fn a_program_leaves_no_nodes_on_a_zookeeper() {
     assert_eq!(nodes(&servers), Ok(vec!["zookeeper".to_owned()]));
 }
 
+/// Nobody gets the lock any more, and that is not the lock's doing.
+#[test]
+fn a_redis_that_turns_everybody_away_is_not_held_against_the_lock() {
+    for (trouble, words) in [
+        ("CONFIG SET maxmemory 1\r\n", "OOM command not allowed"),
+        ("REPLICAOF 127.0.0.1 1\r\n", "READONLY You can't write"),
+    ] {
+        let servers = start("redis");
+        let address = servers.addresses()[0];
+        let folder = TempDir::new().expect("a folder");
+        let mut command = Command::new(PICKLOCK);
+        command.args(["test", "--algo", "redis-set-nx-px", "--nemesis", "none", "--seed", "1"]);
+        command.args(["--time-limit", "20s", "--servers", &named(&[address])]);
+        command.current_dir(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let run = command.spawn().expect("it runs");
+        sleep(Duration::from_secs(4));
+        assert_eq!(ask(address, trouble, "\r\n"), "+OK\r\n");
+        let output = run.wait_with_output().expect("it runs");
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(words) && said.contains("turned a client away"), "{said}");
+        assert!(!said.contains("VIOLATED"), "{said}");
+    }
+}
+
 /// Others wait while a server looks for keys: it does so once, for what runs before have left, and
 /// a hundred keys at a time.
 #[test]

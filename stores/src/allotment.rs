@@ -143,6 +143,12 @@ impl StoreId {
         self.visit(CheckObservation)
     }
 
+    /// Returns true if an error is of the server, which turns everybody away.
+    pub fn is_own_trouble(self, error: &str) -> bool {
+        let troubles = self.visit(OwnTroubles);
+        troubles.iter().any(|words| error.contains(words))
+    }
+
     /// Leaves a mark with the name of an allotment on all servers at these addresses.
     #[cfg(feature = "real")]
     pub fn mark(self, servers: Vec<String>, name: String) -> Clearing<()> {
@@ -173,6 +179,16 @@ impl Visit for AllotProgram {
 
     fn visit<S: Store>(self) -> Self::Out {
         S::ALLOTMENT.ok()?.programs
+    }
+}
+
+struct OwnTroubles;
+
+impl Visit for OwnTroubles {
+    type Out = &'static [&'static str];
+
+    fn visit<S: Store>(self) -> Self::Out {
+        S::OWN_TROUBLES
     }
 }
 

@@ -57,6 +57,10 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     const OBSERVES_GIVEN: Result<(), &'static str> =
         Err("only its own machine tells what becomes of its data");
 
+    /// The words in which a server turns everybody away, whatever the lock: it is full, locked, or
+    /// not the one that it was.
+    const OWN_TROUBLES: &'static [&'static str] = &[];
+
     /// The model of a server, of any role.
     type Server: ServerModel<Packet: Clone + Debug>;
     /// The client library.

@@ -279,7 +279,15 @@ impl<S: Servers> Backend for RealBackend<S> {
             testbed.report_passing(passing != Passing::Ignored);
         }
         let longest = until.since(self.now()).min(STEP);
-        self.runtime.block_on(self.inbox.take(longest, inbox))
+        let before = inbox.len();
+        self.runtime.block_on(self.inbox.take(longest, inbox))?;
+        if let Some(testbed) = self.testbed.as_ref().filter(|_| !S::OURS) {
+            let trouble = |it: &Message| interference::own_trouble(self.spec.store, &it.notice);
+            if let Some(what) = inbox[before..].iter().find_map(trouble) {
+                testbed.outbox.tell(Notice::Interference { what });
+            }
+        }
+        Ok(())
     }
 
     fn standings(&mut self) -> Vec<Option<ServerStanding>> {

@@ -3,20 +3,25 @@
 //!
 //! The kernel reports what is done to processes, and an engine what is done to its containers; both
 //! remember what was too short to be seen. Besides, servers are compared with what was made of them
-//! here, now and then and at the end.
+//! here, now and then and at the end. Of servers that somebody else runs there is nothing to see but
+//! their answers: no fault of a run hits them, so where one turns a client away it has a trouble of
+//! its own.
 
 use super::servers::StartedServer;
 use super::testbed::Testbed;
-use base::{BackendError, FaultId, Notice};
+use base::{BackendError, ClientReply, FaultId, Notice};
 use futures_util::{Stream, StreamExt};
 use std::sync::Arc;
 use std::time::Duration;
+use stores::StoreId;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 /// The interval between two looks at the clients.
 pub const CLIENTS: Duration = Duration::from_millis(100);
 /// The time within which more of the same is reported.
 const MORE: Duration = Duration::from_millis(500);
+/// The characters that are told of an error.
+const SHOWN: usize = 200;
 
 /// Tells of the first interference in a run, as soon as it is known.
 pub async fn watch<S: StartedServer>(
@@ -42,6 +47,16 @@ pub async fn watch<S: StartedServer>(
         what = format!("{what}; {more}");
     }
     testbed.outbox.tell(Notice::Interference { what });
+}
+
+/// Returns the trouble that a server of somebody else has, if it is what a client is told.
+pub fn own_trouble(store: StoreId, notice: &Notice) -> Option<String> {
+    let Notice::Client { response, .. } = notice else { return None };
+    let (ClientReply::Fail { error, .. } | ClientReply::Info { error }) = &response.reply else {
+        return None;
+    };
+    let shown: String = error.chars().take(SHOWN).collect();
+    store.is_own_trouble(error).then(|| format!("a server turned a client away (\"{shown}\")"))
 }
 
 impl<S: StartedServer> Testbed<S> {

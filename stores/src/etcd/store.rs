@@ -48,6 +48,13 @@ impl Store for Etcd {
         Some(StandingQuestion { question: STATUS, read: standing });
     const PORTS: Ports = Ports { clients: 2379, peers: &[2380] };
 
+    const OWN_TROUBLES: &'static [&'static str] = &[
+        "etcdserver: mvcc: database space exceeded",
+        "etcdserver: no leader",
+        "etcdserver: permission denied",
+        "etcdserver: user name is empty",
+    ];
+
     const ALLOTMENT: Result<Allotment<Self>, &'static str> = Ok(allotment::ALLOTMENT);
 
     type Server = Server;

@@ -82,6 +82,20 @@ impl Store for Redis {
     const ALLOTMENT: Result<Allotment<Self>, &'static str> = Ok(allotment::ALLOTMENT);
     const OBSERVES_GIVEN: Result<(), &'static str> = Ok(());
 
+    const OWN_TROUBLES: &'static [&'static str] = &[
+        "CLUSTERDOWN ",
+        "LOADING ",
+        "MASTERDOWN ",
+        "MISCONF ",
+        "NOAUTH ",
+        "NOPERM ",
+        "NOREPLICAS ",
+        "OOM command not allowed",
+        "READONLY ",
+        "WRONGPASS ",
+        "max number of clients reached",
+    ];
+
     type Server = Instance;
     type Driver = CallDriver<Self>;
     type Client = Rc<dyn Link<Self>>;

@@ -76,6 +76,8 @@ impl Store for ZooKeeper {
     const STANDING: Option<StandingQuestion> =
         Some(StandingQuestion { question: b"srvr", read: standing });
     const PORTS: Ports = Ports { clients: 2181, peers: &[2888, 3888] };
+    const OWN_TROUBLES: &'static [&'static str] = &["NoAuth", "QuotaExceeded"];
+
     const ALLOTMENT: Result<Allotment<Self>, &'static str> = Ok(allotment::ALLOTMENT);
 
     type Server = Server;
