@@ -6,6 +6,7 @@
 use base::units::counted;
 use base::{Outcome, RunSpec};
 use checkers::Judgement;
+use nix::time::{ClockId, clock_gettime};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -20,8 +21,12 @@ use crate::threads::cores;
 /// The greatest number of schedules that are tried.
 const SCHEDULES: u64 = 200;
 
-/// The time for which schedules are tried; those that were begun are finished.
+/// The time of each core for which schedules are tried; those that were begun are finished. A busy
+/// machine takes longer for it, and finds as much.
 const FOR: Duration = Duration::from_secs(1);
+
+/// The longest time that this may take.
+const AT_MOST: Duration = Duration::from_secs(20);
 
 /// The longest phase of faults of which more than one schedule is tried.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -47,12 +52,15 @@ pub fn find_seed(
     if run.time_limit() > LONGEST {
         return Ok(None);
     }
+    let at_first = cpu_time();
+    let worked = || cpu_time().saturating_sub(at_first);
     let (begun, stop) = (Instant::now(), AtomicBool::new(false));
     let seeds = run.seed..run.seed.saturating_add(SCHEDULES);
     let part = SearchPart { whole: seeds, of: 1, shard: 1 };
     let what = Search { lock, run, part, jobs: cores(), until_found: true, stop: &stop };
     let progress = |_| {
-        if begun.elapsed() >= FOR || interrupted.load(Ordering::Relaxed) {
+        let is_over = worked() >= FOR * cores() as u32 || begun.elapsed() >= AT_MOST;
+        if is_over || interrupted.load(Ordering::Relaxed) {
             stop.store(true, Ordering::Relaxed);
         }
     };
@@ -65,6 +73,11 @@ pub fn find_seed(
         None => first_of(lock, run, &tally)?,
     };
     Ok(Some(FoundSeed { seed, told: told(&tally) }))
+}
+
+/// The time that this process has run so far, on all cores.
+fn cpu_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
 /// Returns the first seed that ended as most did: held only if more held than could not tell.
