@@ -13,6 +13,7 @@
 
 #![warn(missing_docs)]
 
+mod acquire_errors;
 mod availability;
 mod bypass;
 mod calm;
@@ -44,6 +45,7 @@ mod stretches;
 mod vault;
 mod words;
 
+pub use acquire_errors::AcquireErrors;
 pub use availability::Availability;
 pub use causes::Case;
 pub use checker::Checker;

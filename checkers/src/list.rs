@@ -1,8 +1,8 @@
 //! The list of checkers.
 
 use crate::{
-    Availability, Checker, Coverage, Exclusion, Fairness, Fencing, ForeignRelease, Herd,
-    Independence, Perf, Progress, Reentrancy, ReleaseErrors, SharedConcurrency, VaultChecker,
+    AcquireErrors, Availability, Checker, Coverage, Exclusion, Fairness, Fencing, ForeignRelease,
+    Herd, Independence, Perf, Progress, Reentrancy, ReleaseErrors, SharedConcurrency, VaultChecker,
 };
 
 /// Every checker, in the order in which reports show them.
@@ -18,6 +18,7 @@ pub const CHECKERS: &[&dyn Checker] = &[
     &Independence,
     &SharedConcurrency,
     &ReleaseErrors,
+    &AcquireErrors,
     &Availability,
     &Coverage,
     &Perf,

@@ -19,6 +19,7 @@ fn every_checker_has_its_name_and_says_something_of_its_own() {
         "independence",
         "shared-concurrency",
         "release-errors",
+        "acquire-errors",
         "availability",
         "coverage",
         "perf",

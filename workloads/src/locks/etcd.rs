@@ -65,7 +65,15 @@ pub struct LeaseNode {
     /// True once a call that makes the lease has not been answered: it may be made late, when it
     /// was revoked already, and then the key with it.
     in_doubt: Rc<Cell<bool>>,
+    /// True for an acquire that does not wait for others.
+    tries_once: bool,
 }
+
+/// The longest time for which an acquire that does not wait for others waits for the servers.
+const A_TRY: Duration = Duration::from_secs(1);
+
+/// The reason of an acquire that others were before.
+const BUSY: &str = "held by others";
 
 /// The grant of a key that was asked for at a time and created at a revision, its fencing token.
 pub fn granted(created: Revision, asked: Mono) -> Grant {
@@ -150,8 +158,11 @@ impl LeaseNode {
     }
 
     /// Waits until a key is deleted, at or after a revision, or until that cannot be known any
-    /// more.
-    pub async fn wait_for_deletion(&self, key: &str, from: Revision) {
+    /// more; not if the acquire waits for nobody.
+    pub async fn wait_for_deletion(&self, key: &str, from: Revision) -> Result<(), String> {
+        if self.tries_once {
+            return Err(BUSY.into());
+        }
         match self.client.watch(key, from).await {
             Ok(watch) => {
                 if watch.over().await {
@@ -160,6 +171,7 @@ impl LeaseNode {
             }
             Err(_) => self.back_off().await,
         }
+        Ok(())
     }
 
     /// Ends the lease, and with it all that the acquire has left.
@@ -203,7 +215,8 @@ impl<R: LeaseRule + 'static> LeaseLock<R> {
     /// The lock that this rule takes.
     pub fn open(client: Client, settings: LockSettings) -> Box<dyn Lock> {
         let (name, key) = (format!("lock/{}", settings.key), String::new());
-        let node = LeaseNode { client, name, key, lease: 0, in_doubt: Rc::default() };
+        let in_doubt = Rc::default();
+        let node = LeaseNode { client, name, key, lease: 0, in_doubt, tries_once: false };
         Box::new(Self {
             rule: PhantomData,
             node,
@@ -255,10 +268,12 @@ impl<R: LeaseRule + 'static> Recipe for LeaseLock<R> {
         self.node.lease = (world.random() >> 1) as i64 | 1;
         self.node.key = R::key(&self.node.name, self.node.lease);
         self.node.in_doubt.set(false);
-        let end = self.node.client.world().sleep(timeout);
+        self.node.tries_once = timeout.is_zero();
+        let patience = if timeout.is_zero() { A_TRY } else { timeout };
+        let end = self.node.client.world().sleep(patience);
         let taken = match select(pin!(self.take()), end).await {
             Either::Left((taken, _)) => taken,
-            Either::Right(_) => Err("held by others".into()),
+            Either::Right(_) => Err(BUSY.into()),
         };
         let reason = match taken {
             Ok((grant, keeper)) => {

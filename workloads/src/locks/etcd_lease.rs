@@ -45,7 +45,7 @@ impl LeaseRule for OneKey {
             let asked = node.now();
             match node.create().await? {
                 CreatedKey::Own(revision) => return Ok(granted(revision, asked)),
-                CreatedKey::Others { seen } => node.wait_for_deletion(&node.key, seen + 1).await,
+                CreatedKey::Others { seen } => node.wait_for_deletion(&node.key, seen + 1).await?,
             }
         }
     }

@@ -42,7 +42,7 @@ impl LeaseRule for KeyQueue {
         let CreatedKey::Own(created) = node.create().await? else {
             return Err("another has a key with its lease".into());
         };
-        wait_for_those_before(node, created).await;
+        wait_for_those_before(node, created).await?;
         match stands(node, created).await {
             true => Ok(Grant { place: Some(created.unsigned_abs()), ..granted(created, asked) }),
             false => Err(OVER.into()),
@@ -51,13 +51,13 @@ impl LeaseRule for KeyQueue {
 }
 
 /// Waits until no key of the queue is left that was created before this revision.
-async fn wait_for_those_before(node: &LeaseNode, created: Revision) {
+async fn wait_for_those_before(node: &LeaseNode, created: Revision) -> Result<(), String> {
     let queue = format!("{}/", node.name);
     loop {
         match node.client.get_last(&queue, created).await {
-            Ok((None, _)) => return,
+            Ok((None, _)) => return Ok(()),
             // Each key has its own name as its value.
-            Ok((Some(before), seen)) => node.wait_for_deletion(&before.value, seen + 1).await,
+            Ok((Some(before), seen)) => node.wait_for_deletion(&before.value, seen + 1).await?,
             Err(_) => node.back_off().await,
         }
     }

@@ -1,0 +1,107 @@
+//! `acquire-errors`: does a client that asks for the lock learn whether it has it, while nothing is
+//! wrong?
+//!
+//! **Decides** over the answers to acquires that came after the first grant, when the servers serve,
+//! and before the first fault, death or interference of the run. Its anomaly is `unexplained doubt`: the client answered that it may have the lock or
+//! not.
+//!
+//! **Limits.** An acquire whose time is over ends in doubt if a request is on its way then, which is
+//! no mistake. A doubt after the first fault may be a late consequence of it, as when a client
+//! finds its connection broken only at its next request; it is not judged. Where nobody says that
+//! there were no faults, as in histories of others, nothing is. The task `cancel` asks for doubts.
+//!
+//! **Source.** etcd3 0.12.0 on a later version of tenacity: every acquire that has to wait ends in
+//! an exception, and no other property sees a lock that is granted to nobody in vain.
+
+use crate::causes::by_recipe;
+use crate::words::count;
+use crate::{Case, Checker};
+use base::{Event, F, Kind, Outcome, Task, Verdict};
+
+#[cfg(test)]
+mod tests;
+
+/// The acquire errors checker.
+pub struct AcquireErrors;
+
+impl Checker for AcquireErrors {
+    fn name(&self) -> &'static str {
+        "acquire-errors"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a client learns whether it has the lock, while nothing is wrong"
+    }
+
+    fn decisive(&self) -> bool {
+        false
+    }
+
+    fn check(&self, case: &Case<'_>) -> Verdict {
+        if case.run.info.run.task == "cancel" {
+            let why = "the task cancels acquires, whose fate is then in doubt";
+            return Verdict::new(self.name(), Outcome::NotApplicable, why);
+        }
+        if is_silent_on_faults(case) {
+            let why = "no fault is recorded, and nothing says that there was none";
+            return Verdict::new(self.name(), Outcome::Inconclusive, why);
+        }
+        let (mut answers, mut doubts, mut served) = (0, Vec::new(), None);
+        for event in calm_beginning(case.run.history.events()).filter(|it| is_answer(it)) {
+            match (served, event.kind) {
+                (None, Kind::Ok) => served = Some(event.index),
+                (Some(served), Kind::Info) if is_due(case, served, event) => doubts.push(event),
+                _ => {}
+            }
+            answers += u64::from(served.is_some());
+        }
+        let Some(first) = doubts.first() else {
+            let (outcome, summary) = match answers {
+                0 => (Outcome::Inconclusive, "nothing was granted before the first fault".into()),
+                _ => (Outcome::Held, format!("{}, none in doubt", count(answers, "acquire"))),
+            };
+            return Verdict::new(self.name(), outcome, summary);
+        };
+        let wrong = doubts.len() as u64;
+        let reason = "no fault had been injected, and the client lived";
+        let witness = [invoke_of(case, first).index, first.index];
+        let anomalies = vec![by_recipe("unexplained doubt", wrong, witness, reason)];
+        let summary = format!("{wrong} of {} left the client in doubt", count(answers, "acquire"));
+        Verdict { anomalies, ..Verdict::new(self.name(), Outcome::Violated, summary) }
+    }
+}
+
+/// Returns true if the history has no fault, and its header does not say that there was none.
+fn is_silent_on_faults(case: &Case<'_>) -> bool {
+    case.fault_spans.is_empty() && case.run.info.run.nemesis != "none"
+}
+
+/// The events before the first that anything went wrong with.
+fn calm_beginning(events: &[Event]) -> impl Iterator<Item = &Event> {
+    let is_calm = |it: &&Event| !matches!(it.f, F::Fault | F::Death | F::Interference);
+    events.iter().take_while(is_calm)
+}
+
+/// Returns true for the answer of a client that has asked for a lock.
+fn is_answer(event: &Event) -> bool {
+    event.f == F::Acquire && event.kind != Kind::Invoke
+}
+
+/// Returns true if a client should have learnt more than it did of an acquire: it asked once the
+/// servers served, by this event, and the time for which it was to wait was not over.
+fn is_due<'a>(case: &Case<'a>, served: u64, answer: &'a Event) -> bool {
+    let (info, invoke) = (&case.run.info, invoke_of(case, answer));
+    // The tasks that also ask for less time ask for a fourth of the ttl at least.
+    let patience_ns = match info.run.task == Task::CONTEND.name {
+        true => info.acquire_timeout_ns,
+        false => info.acquire_timeout_ns.min(info.run.ttl_ns / 4),
+    };
+    invoke.index > served && answer.time_ns - invoke.time_ns < patience_ns
+}
+
+/// Returns the request that the end of an acquire belongs to.
+fn invoke_of<'a>(case: &Case<'a>, answer: &'a Event) -> &'a Event {
+    let before = &case.run.history.events()[..answer.index as usize];
+    let asked = (answer.process, F::Acquire, Kind::Invoke);
+    before.iter().rev().find(|it| (it.process, it.f, it.kind) == asked).unwrap_or(answer)
+}

@@ -1,0 +1,118 @@
+//! Pictures of acquires in doubt that nothing explains, and of such that something may.
+
+use super::AcquireErrors;
+use crate::picture::Gallery;
+use base::{Outcome, RunInfo, Task};
+
+const ANY: Gallery = Gallery { checker: &AcquireErrors, info: waits_for_a_second };
+
+/// A run of the usual task whose acquires wait for a second.
+fn waits_for_a_second(info: &mut RunInfo) {
+    info.run.task = Task::CONTEND.name.into();
+    info.acquire_timeout_ns = 1_000_000_000;
+}
+
+#[test]
+fn an_acquire_that_has_to_wait_ends_in_doubt() {
+    ANY.rejects(
+        "
+        p0 | A======R
+        p1 |   a-?",
+        "unexplained doubt",
+        1,
+    );
+}
+
+#[test]
+fn two_do() {
+    ANY.rejects(
+        "
+        p0 | A======R
+        p1 |   a-?
+        p2 |    a-?",
+        "unexplained doubt",
+        2,
+    );
+}
+
+#[test]
+fn it_is_in_doubt_before_the_first_fault() {
+    ANY.rejects(
+        "
+        cut c0-s0 |              [ ]
+        p0        | A=R   a--?",
+        "unexplained doubt",
+        1,
+    );
+}
+
+#[test]
+fn refusals_and_grants_are_no_doubts() {
+    let held = ANY.judge(
+        "
+        p0 | A======R
+        p1 |   a-!    A=R",
+    );
+    assert_eq!((held.outcome, &*held.summary), (Outcome::Held, "3 acquires, none in doubt"));
+}
+
+#[test]
+fn an_acquire_whose_time_is_over_may_be_in_doubt() {
+    const LONG: &str = "
+        p0 | A================R
+        p1 |   a---------?";
+    assert_eq!(ANY.judge(LONG).outcome, Outcome::Held);
+    let shorter = Gallery {
+        checker: &AcquireErrors,
+        info: |info| {
+            waits_for_a_second(info);
+            info.run.task = "try".into();
+        },
+    };
+    const SHORT: &str = "
+        p0 | A================R
+        p1 |   a--?";
+    assert_eq!(shorter.judge(SHORT).outcome, Outcome::Held);
+    assert_eq!(ANY.judge(SHORT).outcome, Outcome::Violated);
+}
+
+#[test]
+fn a_fault_may_be_the_reason_long_after_its_end() {
+    let judged = ANY.judge(
+        "
+        cut c0-s0 | []
+        p0        |                                    a--?",
+    );
+    assert_eq!((judged.outcome, &*judged.summary), (Outcome::Inconclusive, NOTHING));
+}
+
+/// The summary where nothing can be judged.
+const NOTHING: &str = "nothing was granted before the first fault";
+
+#[test]
+fn servers_that_have_granted_nothing_may_not_serve_yet() {
+    let judged = ANY.judge(
+        "
+        p0 | a-------A=R
+        p1 |   a-------?",
+    );
+    assert_eq!((judged.outcome, &*judged.summary), (Outcome::Held, "2 acquires, none in doubt"));
+}
+
+#[test]
+fn a_death_is_a_reason() {
+    let judged = ANY.judge(
+        "
+        p0 | X
+        p1 |  a-?",
+    );
+    assert_eq!((judged.outcome, &*judged.summary), (Outcome::Inconclusive, NOTHING));
+}
+
+#[test]
+fn others_may_not_tell_of_faults() {
+    let unsaid = Gallery { checker: &AcquireErrors, info: |info| info.run.nemesis.clear() };
+    assert_eq!(unsaid.judge("p0 | A=R a--?").outcome, Outcome::Inconclusive);
+    let cancels = Gallery { checker: &AcquireErrors, info: |info| info.run.task = "cancel".into() };
+    assert_eq!(cancels.judge("p0 | A=R a--?").outcome, Outcome::NotApplicable);
+}
