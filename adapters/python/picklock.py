@@ -16,7 +16,8 @@
     picklock.serve(MyLock, definite=(redis.exceptions.LockError,))
 
 One object serves a client process; its workers call it from a thread each. `acquire` returns the grant, which may be
-anything but None: that is "not granted". A grant with an attribute `fencing_token`, a whole number, is fenced. A lock
+anything but None: that is "not granted". A grant with an attribute `fencing_token`, a whole number, is fenced; one with
+`valid_seconds` says for how long it is good from now on. A lock
 that readers share takes a third argument, `shared`; one whose writers become readers has `convert(grant, shared)`, which
 returns the new grant; one that can be given more time has `extend(grant)`, which returns the grant, or None if it is
 over; `held(grant)` says whether the lock still claims it. An exception of `definite` says that nothing has happened;
@@ -141,7 +142,8 @@ def _answer(lock, calls, grants, request):
         call(lock.release, grants.pop(hold))
         return {"type": "ok"}
     if operation == "held":
-        return {"type": "ok"} if call(lock.held, grants[hold]) else {"type": "fail", "error": "not held"}
+        held = call(lock.held, grants[hold])
+        return {"type": "ok"} if held else {"type": "fail", "code": "not-held", "error": "not held"}
     shared = request.get("mode") == "shared"
     if operation == "convert":
         grant = call(lock.convert, grants[hold], shared)
@@ -153,5 +155,6 @@ def _answer(lock, calls, grants, request):
     if grant is None:
         return {"type": "fail", "error": "not granted"}
     grants[hold] = grant
-    token = getattr(grant, "fencing_token", None)
-    return {"type": "ok"} if token is None else {"type": "ok", "token": token}
+    token, valid = getattr(grant, "fencing_token", None), getattr(grant, "valid_seconds", None)
+    told = {"token": token, "valid_ns": None if valid is None else round(valid * 1e9)}
+    return {"type": "ok"} | {name: value for name, value in told.items() if value is not None}

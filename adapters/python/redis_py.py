@@ -24,4 +24,5 @@ class RedisPy:
         lock.release()
 
 
-picklock.serve(RedisPy, definite=(redis.exceptions.LockError,))
+if __name__ == "__main__":
+    picklock.serve(RedisPy, definite=(redis.exceptions.LockError,))

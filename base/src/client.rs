@@ -12,8 +12,9 @@
 //! number that was never used before is a new worker. A worker has up to [`HOLDS`](crate::HOLDS)
 //! grants at once, by numbers that its requests give them.
 
-use crate::{ClientAbility, ClockSetting, Facts, Key, Kind, Mode};
+use crate::{ClientAbility, ClockSetting, ErrorCode, Facts, Key, Kind, Mode};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::task::{Context, Poll};
 
 /// The version of the protocol that this build speaks.
@@ -119,6 +120,12 @@ pub struct Init {
     pub process: u32,
     /// The addresses of this client's own links, `host:port`, one per server.
     pub servers: Vec<String>,
+    /// The same as the variables of its environment have them, by their names: URLs, mostly.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<String, String>,
+    /// The keys of the locks that it will be asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<Key>,
     /// The name that all its keys begin with on servers that others use, too; empty for none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub allotment: String,
@@ -144,6 +151,29 @@ pub struct Init {
     /// The number of workers. A client with one need not look at the worker of a request.
     #[serde(default = "one")]
     pub workers: u32,
+}
+
+/// The identity of no client, on no servers; of the version that this build speaks.
+impl Default for Init {
+    fn default() -> Self {
+        Self {
+            version: PROTOCOL_VERSION,
+            algo: String::new(),
+            process: 0,
+            servers: Vec::new(),
+            variables: BTreeMap::new(),
+            keys: Vec::new(),
+            allotment: String::new(),
+            topology: String::new(),
+            ttl_ns: 0,
+            call_timeout_ns: 0,
+            seed: 0,
+            clock: ClockSetting::RIGHT,
+            drifted_ns: 0,
+            names_calls: false,
+            workers: 1,
+        }
+    }
 }
 
 fn one() -> u32 {
@@ -185,6 +215,9 @@ pub enum ClientReply {
         /// The store facts, with times by CLOCK_MONOTONIC.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         facts: Option<Box<Facts>>,
+        /// The time for which a grant is good from now on, as the lock says. `None`: it does not.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        valid_ns: Option<u64>,
         /// The version of the protocol that the client speaks, in the answer to `init`. `None`: it
         /// goes by the harness's.
         #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -198,6 +231,9 @@ pub enum ClientReply {
         /// The reason, in words.
         #[serde(default)]
         error: String,
+        /// The reason, as data.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        code: Option<ErrorCode>,
         /// The store facts that are known in spite of the failure.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         facts: Option<Box<Facts>>,
@@ -207,6 +243,9 @@ pub enum ClientReply {
         /// The reason for the doubt, in words.
         #[serde(default)]
         error: String,
+        /// The reason, as data.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        code: Option<ErrorCode>,
     },
     /// The clocks are as the harness wants them.
     Clock {
@@ -260,12 +299,48 @@ impl ClientReply {
 
     /// An `ok` to anything but `init`.
     pub fn done(token: Option<u64>, facts: Option<Box<Facts>>) -> Self {
-        Self::Ok { token, facts, version: None, can: None }
+        Self::Ok { token, facts, valid_ns: None, version: None, can: None }
     }
 
     /// A `fail` without facts.
     pub fn fail(error: impl Into<String>) -> Self {
-        Self::Fail { error: error.into(), facts: None }
+        Self::Fail { error: error.into(), code: None, facts: None }
+    }
+
+    /// An `info` in words alone.
+    pub fn info(error: impl Into<String>) -> Self {
+        Self::Info { error: error.into(), code: None }
+    }
+
+    /// Returns the mistake in the code of an answer, in words; `None` if there is none. A client
+    /// that cannot do what it is asked for says so by a code, too.
+    pub fn mistake(&self) -> Option<String> {
+        let (code, error, is_definite) = match self {
+            Self::Fail { code: Some(code), error, .. } => (code, error, true),
+            Self::Info { code: Some(code), error } => (code, error, false),
+            _ => return None,
+        };
+        let (word, about) = (code.word(), code.about());
+        match code.is_definite() {
+            _ if *code == ErrorCode::Unsupported => {
+                Some(format!("it cannot do what it was asked for, as it says: {error}"))
+            }
+            Some(definite) if definite != is_definite => {
+                let (said, other) = if is_definite { ("fail", "info") } else { ("info", "fail") };
+                Some(format!(
+                    "it said `{said}` with the code `{word}` ({about}), which is `{other}`"
+                ))
+            }
+            _ => None,
+        }
+    }
+
+    /// Notes when a grant runs out that was heard of now, by the harness's clock.
+    pub fn date(&mut self, now_ns: u64) {
+        if let Self::Ok { valid_ns: Some(valid_ns), facts, .. } = self {
+            let facts = facts.get_or_insert_default();
+            facts.expires_ns.get_or_insert(now_ns.saturating_add(*valid_ns));
+        }
     }
 
     /// Returns how it ends a request: the kind of the event, the reason if it was no success, the
@@ -273,8 +348,8 @@ impl ClientReply {
     pub fn outcome(self) -> Option<ReplyOutcome> {
         let (kind, error, facts, token) = match self {
             Self::Ok { token, facts, .. } => (Kind::Ok, None, facts, token),
-            Self::Fail { error, facts } => (Kind::Fail, Some(error), facts, None),
-            Self::Info { error } => (Kind::Info, Some(error), None, None),
+            Self::Fail { error, facts, .. } => (Kind::Fail, Some(error), facts, None),
+            Self::Info { error, .. } => (Kind::Info, Some(error), None, None),
             // No answer to what a worker asks for.
             Self::Clock { .. } => (Kind::Info, None, None, None),
             Self::Lost { .. } | Self::Calls { .. } | Self::Notified { .. } => return None,

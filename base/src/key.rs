@@ -13,6 +13,13 @@ use std::ops::Deref;
 #[serde(transparent)]
 pub struct Key(EcoString);
 
+impl Key {
+    /// The key of this number, of those that a run asks for.
+    pub fn numbered(number: u32) -> Self {
+        format!("k{number}").into()
+    }
+}
+
 impl From<&str> for Key {
     fn from(name: &str) -> Self {
         Self(name.into())

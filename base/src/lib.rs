@@ -12,6 +12,7 @@ mod client_command;
 mod clock;
 mod delta;
 mod emplace;
+mod error_code;
 mod extra_promise;
 mod facts;
 mod fault;
@@ -53,6 +54,7 @@ pub use client_command::ClientCommand;
 pub use clock::{Clock, ClockSetting};
 pub use delta::DeltaDebugger;
 pub use emplace::emplace;
+pub use error_code::ErrorCode;
 pub use extra_promise::ExtraPromise;
 pub use facts::{Facts, Removed, Stall};
 pub use fault::{

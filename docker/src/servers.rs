@@ -43,6 +43,12 @@ impl Servers for DockerServers {
         Err(lack.unless("--backend local"))
     }
 
+    fn can_lead_programs(ability: Ability) -> Result<(), Lack> {
+        let lack = Lack::of(ability)
+            .because("containers tell the addresses that they have on their own network");
+        Err(lack.unless("--backend local"))
+    }
+
     /// Makes the image, too, if it is missing.
     async fn start(
         store: StoreId,

@@ -202,8 +202,17 @@ impl Setup {
         }
     }
 
-    /// Returns the abilities that a backend needs for the faults of this run.
+    /// Returns the abilities that a backend needs for the faults and the clients of this run.
     pub fn needs(&self) -> Vec<Ability> {
+        let mut needs = self.fault_needs();
+        let world = &self.world;
+        if world.client.is_some() && world.store.leads_clients(world.topology) {
+            needs.push(Ability::LeadPrograms);
+        }
+        needs
+    }
+
+    fn fault_needs(&self) -> Vec<Ability> {
         let peers = self.world.topology.has_peers();
         match &self.faults {
             RunFaults::Replay(replay) => {
@@ -349,24 +358,19 @@ fn load(lock: &TestedLock, run: &RunSpec, task: &'static Task) -> Load {
 
 fn world(lock: &TestedLock, run: &RunSpec, task: &Task, links: LinkDelays) -> WorldSpec {
     WorldSpec {
-        store: lock.store(),
-        topology: topology(lock, run),
         clients: run.clients,
         workers: task.workers,
-        algo: lock.name().into(),
-        ttl: run.ttl(),
+        keys: run.keys,
         timing: timing(run),
         call_timeout: run.call_timeout(),
         link_delay: run.link_delay(),
         links,
-        sets_clocks: false,
-        names_calls: false,
         given: given::addresses(lock, run),
         observes_given: run.observe,
         toxiproxy: run.links.map(|it| it.0),
         client: lock.opener.program().cloned(),
         seed: run.seed,
-        logs: None,
+        ..WorldSpec::new(lock.store(), topology(lock, run), lock.name(), run.ttl())
     }
 }
 

@@ -9,7 +9,7 @@
 mod pages;
 mod rows;
 
-use base::ClientAbility;
+use base::{ClientAbility, ErrorCode};
 use pages::survey::{SurveyLine, figures, pairs, survey};
 use pages::{PageWork, Pages, counterexamples, hold, work};
 use picklock::foreign::{PROMISE_WORDS, PromiseWord};
@@ -135,6 +135,25 @@ fn the_abilities_of_clients_are_up_to_date() {
     let row = |it: ClientAbility| format!("| `{}` | {} |\n", it.word(), it.about());
     let rows: String = ClientAbility::ALL.into_iter().map(row).collect();
     hold(&root(), "docs/protocol.md", &format!("{head}{title}{rows}{ABILITIES}{rest}"));
+}
+
+/// The mark behind the codes of errors.
+const CODES: &str = "<!-- codes: end -->";
+
+#[test]
+fn the_codes_of_errors_are_up_to_date() {
+    let page = std::fs::read_to_string(root().join("docs/protocol.md")).expect("the page is there");
+    let title = "| `code` | goes with | meaning |\n| --- | --- | --- |\n";
+    let (head, rest) = page.split_once(title).expect("a table");
+    let (_, rest) = rest.split_once(CODES).expect("its end");
+    let with = |it: ErrorCode| match it.is_definite() {
+        Some(true) => "`fail`",
+        Some(false) => "`info`",
+        None => "either",
+    };
+    let row = |it: ErrorCode| format!("| `{}` | {} | {} |\n", it.word(), with(it), it.about());
+    let rows: String = ErrorCode::ALL.into_iter().map(row).collect();
+    hold(&root(), "docs/protocol.md", &format!("{head}{title}{rows}{CODES}{rest}"));
 }
 
 #[test]

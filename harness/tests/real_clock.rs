@@ -7,8 +7,7 @@ use base::{
 };
 use local::LocalServers;
 use std::time::Duration;
-use stores::zookeeper::Timing;
-use stores::{LinkDelays, StoreId, WorldSpec};
+use stores::{StoreId, WorldSpec};
 use testbed::RealBackend;
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -25,26 +24,9 @@ impl Clients {
     fn start() -> Self {
         let program = env!("CARGO_BIN_EXE_picklock");
         let client = ClientCommand::new(program, vec!["client".into()]);
-        let spec = WorldSpec {
-            store: StoreId::Redis,
-            topology: &StoreId::Redis.topologies()[0],
-            workers: 1,
-            clients: 2,
-            algo: "redis-set-nx-px".into(),
-            ttl: TTL,
-            timing: Timing::of(TTL),
-            call_timeout: TTL,
-            link_delay: Duration::ZERO,
-            links: LinkDelays::default(),
-            sets_clocks: false,
-            names_calls: false,
-            toxiproxy: None,
-            given: Vec::new(),
-            observes_given: false,
-            client: None,
-            seed: 1,
-            logs: None,
-        };
+        let topology = &StoreId::Redis.topologies()[0];
+        let spec = WorldSpec::new(StoreId::Redis, topology, "redis-set-nx-px", TTL);
+        let spec = WorldSpec { clients: 2, ..spec };
         let backend = RealBackend::start_with(&spec, client, &|_| ()).expect("a server");
         let mut clients = Self { backend, requests: 0 };
         (0..2).for_each(|number| clients.spawn(number));

@@ -182,7 +182,10 @@ fn what_a_program_cannot_have_is_refused_before_the_run() {
     let folder = TempDir::new().expect("a folder");
     let refused: &[(&[&str], &str)] = &[
         (&["--on", "redis", "--nemesis", "clock-jump-client"], "set the clock of a client"),
-        (&["--on", "redis-sentinel"], "give --on redis"),
+        (
+            &["--on", "redis-sentinel", "--backend", "docker"],
+            "this run needs it: give --backend local",
+        ),
         (&["--on", "redis", "--backend", "sim"], "a program runs on real servers only"),
         (&["--on", "memcached", "--servers", "server-0=127.0.0.1:1"], "give --backend local"),
         (&["--on", "redis", "--promises", "recover"], "did you mean recovers?"),

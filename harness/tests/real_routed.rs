@@ -10,8 +10,7 @@ use local::LocalServers;
 use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
-use stores::zookeeper::Timing;
-use stores::{LinkDelays, StoreId, WorldSpec};
+use stores::{StoreId, WorldSpec};
 use testbed::RealBackend;
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -27,26 +26,9 @@ type Servers = RealBackend<LocalServers>;
 fn start(topology: &str) -> Servers {
     let program = env!("CARGO_BIN_EXE_picklock");
     let client = ClientCommand::new(program, vec!["client".into()]);
-    let spec = WorldSpec {
-        store: StoreId::Redis,
-        topology: StoreId::topology(topology).expect("it is in the list"),
-        workers: 1,
-        clients: 1,
-        algo: "redis-set-nx-px".into(),
-        ttl: TTL,
-        timing: Timing::of(TTL),
-        call_timeout: Duration::from_millis(250),
-        link_delay: Duration::ZERO,
-        links: LinkDelays::default(),
-        sets_clocks: false,
-        names_calls: false,
-        toxiproxy: None,
-        given: Vec::new(),
-        observes_given: false,
-        client: None,
-        seed: 1,
-        logs: None,
-    };
+    let topology = StoreId::topology(topology).expect("it is in the list");
+    let spec = WorldSpec::new(StoreId::Redis, topology, "redis-set-nx-px", TTL);
+    let spec = WorldSpec { call_timeout: Duration::from_millis(250), ..spec };
     let mut backend = RealBackend::start_with(&spec, client, &|_| ()).expect("servers");
     backend.spawn(0, 0).expect("a client");
     assert_eq!(answer(&mut backend, 0), ClientReply::ok());

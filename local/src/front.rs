@@ -2,16 +2,19 @@
 //!
 //! So no server can be told an address of its own for another. Instead each calls from an address
 //! of its own, and that says which link its connection goes through. Of one that cannot be told
-//! from where to call (etcd 3.4) its process says it (`caller.rs`).
+//! from where to call (etcd 3.4) its process says it (`caller.rs`). Clients that follow such an
+//! address are known by their processes, too, and get to their own links.
 
 use super::caller::caller;
 use super::port::Port;
 use base::BackendError;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use stores::node_address;
 use testbed::broken;
+use testbed::callers::ClientEntrances;
 use testbed::link_proxy::Entrance;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::AbortHandle;
@@ -29,8 +32,12 @@ pub fn source(number: u32) -> Ipv4Addr {
 /// dropped.
 pub struct Front {
     number: u16,
+    clients: Clients,
     listening: AbortHandle,
 }
+
+/// The clients that may call there, once there are any.
+type Clients = Arc<OnceLock<Weak<dyn ClientEntrances>>>;
 
 impl Front {
     /// Opens it for a server, before these links, by who calls. The servers have their folders in
@@ -56,8 +63,16 @@ impl Front {
         let folder = folder.canonicalize().map_err(|e| broken("has no folder", e))?;
         let (number, listener) =
             open().map_err(|e: std::io::Error| broken("cannot open a port for servers", e))?;
-        let listening = tokio::spawn(listen(listener, links, folder)).abort_handle();
-        Ok(Self { number, listening })
+        let clients = Clients::default();
+        let knows = Callers { server, links, folder, clients: clients.clone() };
+        let listening = tokio::spawn(listen(listener, knows)).abort_handle();
+        Ok(Self { number, clients, listening })
+    }
+
+    /// Leads clients to their own links from now on.
+    pub fn lead(&self, clients: Weak<dyn ClientEntrances>) {
+        // They are the same for as long as the servers are there.
+        let _ = self.clients.set(clients);
     }
 
     /// The number of the port.
@@ -72,19 +87,39 @@ impl Drop for Front {
     }
 }
 
-async fn listen(listener: TcpListener, links: Vec<(u32, Entrance)>, folder: PathBuf) {
+/// The callers of a front, and the link of each.
+struct Callers {
+    server: u32,
+    links: Vec<(u32, Entrance)>,
+    folder: PathBuf,
+    clients: Clients,
+}
+
+impl Callers {
+    /// Returns the way into the link of the one who calls; `None` for a stranger.
+    fn entrance(&self, from: SocketAddr, at: SocketAddr) -> Option<Entrance> {
+        let calls = |number: u32| from.ip() == IpAddr::V4(source(number));
+        let of = |number: u32| self.links.iter().find(|(caller, _)| *caller == number);
+        if let Some((_, link)) = self.links.iter().find(|(caller, _)| calls(*caller)) {
+            return Some(link.clone());
+        }
+        if let Some(clients) = self.clients.get() {
+            return clients.upgrade()?.entrance(self.server, from, at);
+        }
+        Some(of(caller(from, at, &self.folder)?)?.1.clone())
+    }
+}
+
+async fn listen(listener: TcpListener, callers: Callers) {
     loop {
         let Ok((client, from)) = listener.accept().await else {
             // Out of file descriptors, most likely: it fails at once until one is free.
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
-        let at = client.local_addr();
-        let calls = |number| from.ip() == IpAddr::V4(source(number));
-        let told = links.iter().map(|(number, _)| *number).find(|number| calls(*number));
-        let number = told.or_else(|| caller(from, at.ok()?, &folder));
+        let Ok(at) = client.local_addr() else { continue };
         // Of whoever else calls, the connection is closed.
-        if let Some((_, link)) = links.iter().find(|(caller, _)| Some(*caller) == number) {
+        if let Some(link) = callers.entrance(from, at) {
             link.take(client);
         }
     }

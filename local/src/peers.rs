@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::sync::Weak;
 use stores::Door;
 use testbed::broken;
+use testbed::callers::ClientEntrances;
 use testbed::link_proxy::{Delay, HeldDirection, LinkProxy};
 
 /// The links between the servers of a run.
@@ -60,6 +62,13 @@ impl Peers {
     /// The ports at which all others know a server.
     pub fn fronts(&self, server: u32) -> Vec<u16> {
         self.fronts[server as usize].iter().map(Front::number).collect()
+    }
+
+    /// Leads clients that call a server at the first of these ports to their own links.
+    pub fn lead(&self, clients: &Weak<dyn ClientEntrances>) {
+        for front in self.fronts.iter().filter_map(|fronts| fronts.first()) {
+            front.lead(clients.clone());
+        }
     }
 
     /// Opens, for each server, a proxy that takes its calls of the others to their links.

@@ -16,9 +16,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use stores::{Cluster, Member, Place, StoreId, node_address};
+use testbed::callers::ClientEntrances;
 use testbed::owner::Certainty;
 use testbed::{CLIENTS, Lack, Servers, StartedServer, broken, start_all};
 
@@ -27,6 +28,7 @@ pub struct LocalServers {
     all: Vec<Arc<LocalServer>>,
     /// The ports on which they listen for each other.
     _peer_ports: Vec<Vec<Port>>,
+    peers: Arc<Peers>,
     password: Option<String>,
     _folder: Folder,
 }
@@ -43,6 +45,10 @@ impl Servers for LocalServers {
     }
 
     fn can_delay_peers(_: Ability) -> Result<(), Lack> {
+        Ok(())
+    }
+
+    fn can_lead_programs(_: Ability) -> Result<(), Lack> {
         Ok(())
     }
 
@@ -78,8 +84,8 @@ impl Servers for LocalServers {
         let start = async |number| making.start(number, folder.path());
         let mut all = Vec::new();
         let started = start_all(store, &making.cluster, &mut all, start).await;
-        let Making { peer_ports, password, .. } = making;
-        let servers = Self { all, _peer_ports: peer_ports, password, _folder: folder };
+        let Making { peer_ports, peers, password, .. } = making;
+        let servers = Self { all, _peer_ports: peer_ports, peers, password, _folder: folder };
         match started {
             Ok(()) => Ok(servers),
             Err(error) => {
@@ -95,6 +101,10 @@ impl Servers for LocalServers {
 
     fn password(&self) -> Option<&str> {
         self.password.as_deref()
+    }
+
+    fn lead(&self, clients: Weak<dyn ClientEntrances>) {
+        self.peers.lead(&clients);
     }
 
     /// Nothing: what is done to a process has to be asked for.

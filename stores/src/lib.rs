@@ -233,11 +233,12 @@ macro_rules! stores {
             /// Returns the variables that tell a program of somebody else where the servers are.
             pub fn variables(
                 self,
+                topology: &Topology,
                 servers: &[String],
                 password: Option<&str>,
             ) -> Vec<(&'static str, String)> {
                 match self {
-                    $(Self::$name => <$store>::variables(servers, password),)*
+                    $(Self::$name => <$store>::variables(topology, servers, password),)*
                 }
             }
 

@@ -132,9 +132,13 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// Describes how a server is started at a place.
     fn launch(cluster: &Cluster, number: u32, place: &Place) -> Launch;
 
-    /// Returns the variables that tell a program of somebody else where the servers are, from the
-    /// address of each, `host:port`, and their password, if they have one.
-    fn variables(servers: &[String], password: Option<&str>) -> Vec<(&'static str, String)>;
+    /// Returns the variables that tell a program of somebody else where the servers of a topology
+    /// are, from the address of each, `host:port`, and their password, if they have one.
+    fn variables(
+        topology: &Topology,
+        servers: &[String],
+        password: Option<&str>,
+    ) -> Vec<(&'static str, String)>;
 
     /// Returns the exchange with which a connection to a server begins that asks for this password;
     /// `None` where the store has no passwords, or its clients name them.

@@ -30,6 +30,8 @@ pub struct WorldSpec {
     pub clients: u32,
     /// The number of workers in each client.
     pub workers: u32,
+    /// The number of keys that the clients are asked for.
+    pub keys: u32,
     /// The lock that the clients use.
     pub algo: String,
     /// The lock's time to live, or its session time-out.
@@ -63,6 +65,32 @@ pub struct WorldSpec {
 }
 
 impl WorldSpec {
+    /// The world of one client of this lock, on servers of its own, as long as nothing else is
+    /// said.
+    pub fn new(store: StoreId, topology: &'static Topology, algo: &str, ttl: Duration) -> Self {
+        Self {
+            store,
+            topology,
+            clients: 1,
+            workers: 1,
+            keys: 1,
+            algo: algo.into(),
+            ttl,
+            timing: Timing::of(ttl),
+            call_timeout: ttl,
+            link_delay: Duration::ZERO,
+            links: LinkDelays::default(),
+            sets_clocks: false,
+            names_calls: false,
+            given: Vec::new(),
+            observes_given: false,
+            toxiproxy: None,
+            client: None,
+            seed: 1,
+            logs: None,
+        }
+    }
+
     /// Returns the servers of the world.
     pub fn cluster(&self) -> Cluster {
         let (sets_clocks, given) = (self.sets_clocks, self.given.clone());

@@ -13,6 +13,7 @@ pub fn can<S: Servers>(store: StoreId, ability: Ability) -> Result<(), Lack> {
         Ability::Pause | Ability::Crash | Ability::Vanish | Ability::Evict => Ok(()),
         Ability::Cut | Ability::CutServers => Ok(()),
         Ability::DelayServers => S::can_delay_peers(ability),
+        Ability::LeadPrograms => S::can_lead_programs(ability),
         Ability::Reset | Ability::Refuse | Ability::Throttle => Ok(()),
         Ability::LoseRequest | Ability::LoseReply | Ability::Slow | Ability::Jitter => Ok(()),
         // The vault is the drive loop's, and so are its links.

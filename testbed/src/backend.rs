@@ -15,13 +15,13 @@ use super::standings::StandingsTold;
 use super::testbed::Testbed;
 use super::{broken, owner, process, runtime};
 use base::{
-    Backend, BackendError, ClientCommand, ClientRequest, Command, Fault, FaultId, Init, Ledger,
-    Message, Mono, Notice, PROTOCOL_VERSION, Passing, Rng, ServerStanding,
+    Backend, BackendError, ClientCommand, ClientRequest, Command, Fault, FaultId, Init, Key,
+    Ledger, Message, Mono, Notice, Passing, Rng, ServerStanding,
 };
 use futures_util::future::join_all;
 use nix::sys::signal::Signal;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use stores::{ProgramAllotment, WorldSpec};
 use tokio::runtime::Runtime;
@@ -90,6 +90,10 @@ impl<S: Servers> RealBackend<S> {
                 return Err(error);
             }
         };
+        if spec.store.leads_clients(spec.topology) {
+            let clients: Weak<Testbed<S::Server>> = Arc::downgrade(&testbed);
+            servers.lead(clients);
+        }
         let watch = interference::watch(servers.reports(), S::LOOKS, testbed.clone());
         let tasks = vec![runtime.spawn(watch), runtime.spawn(stalls::watch(testbed.clone()))];
         Ok(Self {
@@ -161,16 +165,21 @@ impl<S: Servers> RealBackend<S> {
     fn init(
         &self,
         testbed: &Testbed<S::Server>,
-        client_number: u32,
-        process: u32,
+        (client_number, process): (u32, u32),
+        variables: BTreeMap<String, String>,
     ) -> ClientRequest {
         let nanos = |it: Duration| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX);
         let (clock, drifted_ns) = testbed.client_clocks.told(client_number, testbed.now());
+        let key = |key: Key| match self.program_allotment() {
+            Some(allotted) => allotted.key(self.allotment(), &key).into(),
+            None => key,
+        };
         let init = Init {
-            version: PROTOCOL_VERSION,
             algo: self.spec.algo.clone(),
             process,
             servers: testbed.addresses(client_number),
+            variables,
+            keys: (0..self.spec.keys).map(|number| key(Key::numbered(number))).collect(),
             allotment: self.allotment().into(),
             topology: self.spec.topology.name.into(),
             ttl_ns: nanos(self.spec.ttl),
@@ -180,6 +189,7 @@ impl<S: Servers> RealBackend<S> {
             drifted_ns,
             names_calls: self.spec.names_calls,
             workers: self.spec.workers,
+            ..Init::default()
         };
         ClientRequest { id: 0, worker: 0, command: Command::Init(Box::new(init)) }
     }
@@ -209,11 +219,12 @@ impl<S: Servers> Backend for RealBackend<S> {
         if let Some(allotted) = self.program_allotment() {
             addresses = allotted.addresses(self.allotment(), addresses);
         }
-        let servers = self.spec.store.variables(&addresses, password);
+        let servers = self.spec.store.variables(self.spec.topology, &addresses, password);
         let mark = (owner::CLIENTS_VARIABLE, self.name_for_clients.clone());
         let command = self.client_command.reaching(&servers).with_variable(mark);
         let client = RunningClient::start(&command, process, logs, outbox)?;
-        client.send(self.init(&testbed, client_number, process));
+        let variables = servers.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        client.send(self.init(&testbed, (client_number, process), variables));
         testbed.put_client(client_number, client);
         Ok(())
     }

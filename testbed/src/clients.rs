@@ -212,6 +212,7 @@ async fn listen(
         if let Some(id) = response.id {
             lock(&client.prompt).answered(id);
         }
+        response.reply.mistake().map_or(Ok(()), Err)?;
         last = match response.reply {
             ClientReply::Clock { wall_ns } => {
                 // Nobody waits any more for what took too long.
@@ -229,6 +230,7 @@ async fn listen(
 fn tell(process: u32, mut response: Response, last: Mono, outbox: &NoticeSender) -> Mono {
     let clock = outbox.clock();
     response.reply.on_clock(|at| clock.at(at).nanos());
+    response.reply.date(clock.now().nanos());
     let late = match &response.reply {
         ClientReply::Lost { at_ns: Some(at_ns), .. } => {
             Some(Mono::from_nanos(*at_ns).clamp(last, clock.now().max(last)))

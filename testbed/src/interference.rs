@@ -52,7 +52,8 @@ pub async fn watch<S: StartedServer>(
 /// Returns the trouble that a server of somebody else has, if it is what a client is told.
 pub fn own_trouble(store: StoreId, notice: &Notice) -> Option<String> {
     let Notice::Client { response, .. } = notice else { return None };
-    let (ClientReply::Fail { error, .. } | ClientReply::Info { error }) = &response.reply else {
+    let (ClientReply::Fail { error, .. } | ClientReply::Info { error, .. }) = &response.reply
+    else {
         return None;
     };
     let shown: String = error.chars().take(SHOWN).collect();

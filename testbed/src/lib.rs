@@ -2,6 +2,7 @@
 //! the faults on all of these, and the backend that is made of them. What the servers run in is the
 //! business of others: it is behind the traits `Servers` and `StartedServer`.
 
+pub mod callers;
 pub mod link_proxy;
 pub mod own_process;
 pub mod owner;

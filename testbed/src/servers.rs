@@ -9,10 +9,11 @@ use futures_util::future::{join_all, try_join_all};
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use stores::{Cluster, Door, Login, StoreId};
 
+use super::callers::ClientEntrances;
 use super::link_proxy::LinkProxy;
 use super::wall_clock::ServerWallClock;
 use super::{Lack, broken, probe};
@@ -42,6 +43,13 @@ pub trait Servers: Sized + 'static {
     /// Fails with what they lack.
     fn can_delay_peers(ability: Ability) -> Result<(), Lack>;
 
+    /// Checks that a program which follows the addresses that such servers tell it still goes over
+    /// its own links.
+    ///
+    /// # Errors
+    /// Fails with what they lack.
+    fn can_lead_programs(ability: Ability) -> Result<(), Lack>;
+
     /// Starts them and waits until they all serve; `progress` is told what goes on, line by line.
     /// When one cannot be started, none is left. First removes what killed runs left behind.
     async fn start(
@@ -63,6 +71,10 @@ pub trait Servers: Sized + 'static {
     fn password(&self) -> Option<&str> {
         None
     }
+
+    /// Leads the connections of clients that come to an address which servers tell of each other to
+    /// the clients' own links.
+    fn lead(&self, _clients: Weak<dyn ClientEntrances>) {}
 
     /// The actions of somebody else on them that are reported as they happen, in words.
     fn reports(&self) -> impl Stream<Item = String> + Send + 'static;

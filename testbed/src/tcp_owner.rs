@@ -10,6 +10,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, SocketAddrV4};
+use std::path::Path;
 use tokio::net::TcpStream;
 
 /// A socket that a process has open.
@@ -19,6 +20,16 @@ pub struct OpenSocket {
     pub uid: u32,
     /// The number by which the kernel knows it.
     pub inode: u32,
+}
+
+impl OpenSocket {
+    /// Returns true if a process, by its folder below `/proc`, has it open.
+    pub fn is_open_in(&self, process: &Path) -> bool {
+        let socket = format!("socket:[{}]", self.inode);
+        let Ok(files) = fs::read_dir(process.join("fd")) else { return false };
+        let mut links = files.flatten().filter_map(|file| fs::read_link(file.path()).ok());
+        links.any(|link| link.as_os_str() == &*socket)
+    }
 }
 
 /// Returns true if the other end of a connection, on this machine, is this user's or root's. It is
@@ -144,6 +155,8 @@ mod tests {
             let file = format!("/proc/self/fd/{}", far.as_raw_fd());
             let file = fs::read_link(file).unwrap();
             assert_eq!(file.to_str(), Some(&*format!("socket:[{}]", found.inode)));
+            assert!(found.is_open_in(Path::new("/proc/self")));
+            assert!(!OpenSocket { inode: 0, ..found }.is_open_in(Path::new("/proc/self")));
             let SocketAddr::V4(ends) = at else { panic!("it is IPv4") };
             let SocketAddr::V4(others) = other else { panic!("it is IPv4") };
             assert_eq!(listed(ends, others), Some(found));

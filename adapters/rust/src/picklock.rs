@@ -8,6 +8,7 @@
 //!
 //! impl Lock for MyLock {
 //!     type Grant = MyGuard;
+//!     const CAN: &'static [&'static str] = &["timed"];
 //!
 //!     fn acquire(&self, key: &str, timeout: Duration, shared: bool) -> Answer<MyGuard> {
 //!         match self.locks.try_lock_for(key, timeout) {
@@ -44,6 +45,10 @@ pub trait Lock: Send + Sync + 'static {
     /// The proof that the lock is held, with which it is released.
     type Grant: Send;
 
+    /// The abilities beyond these two methods, in the words of docs/protocol.md: "timed" for an `acquire` that heeds
+    /// its timeout, "shared", "extend", "held". A task that needs another is refused.
+    const CAN: &'static [&'static str];
+
     /// Waits for the lock, at most so long; for a timeout of zero, tries once.
     fn acquire(&self, key: &str, timeout: Duration, shared: bool) -> Answer<Self::Grant>;
 
@@ -52,12 +57,12 @@ pub trait Lock: Send + Sync + 'static {
 
     /// Begins the time to live of a grant anew; `Error::Failed` if it is over.
     fn extend(&self, _grant: &mut Self::Grant) -> Answer<()> {
-        Err(Error::Failed("not supported".into()))
+        Err(Error::Unsupported)
     }
 
     /// Returns true if the lock still claims the grant.
     fn held(&self, _grant: &Self::Grant) -> Answer<bool> {
-        Err(Error::Failed("not supported".into()))
+        Err(Error::Unsupported)
     }
 
     /// Returns the fencing token of a grant, if it has one.
@@ -76,6 +81,8 @@ pub enum Error {
     Failed(String),
     /// Nobody knows what has happened.
     Unknown(String),
+    /// The lock cannot do that at all: the run ends.
+    Unsupported,
 }
 
 impl<E: std::error::Error> From<E> for Error {
@@ -96,7 +103,13 @@ pub struct Run {
 /// Tells the harness that a worker may have lost what it holds. Callable from any thread.
 #[allow(dead_code, reason = "not every library tells")]
 pub fn lost(worker: u64, error: &str) {
-    say(&json!({"type": "lost", "worker": worker, "error": error}));
+    say(&json!({"type": "lost", "worker": worker, "level": "lost", "error": error}));
+}
+
+/// The same of a loss that is in doubt, and in spite of which the program goes on.
+#[allow(dead_code, reason = "not every library tells")]
+pub fn doubt(worker: u64, error: &str) {
+    say(&json!({"type": "lost", "worker": worker, "level": "doubt", "error": error}));
 }
 
 /// Serves the harness until it says `exit` or hangs up.
@@ -110,7 +123,7 @@ pub fn serve<L: Lock>(make: impl FnOnce(&Run) -> L) {
         init: init.clone(),
     };
     let lock = Arc::new(make(&run));
-    say(&json!({"id": init["id"], "type": "ok"}));
+    say(&json!({"id": init["id"], "type": "ok", "version": 1, "can": L::CAN}));
     let mut workers: HashMap<u64, Sender<Value>> = HashMap::new();
     for request in lines.take_while(|request| request["op"] != "exit") {
         let worker = workers.entry(number(&request["worker"])).or_insert_with(|| {
@@ -133,6 +146,7 @@ fn work<L: Lock>(lock: &L, requests: &Receiver<Value>) {
             Ok(None) => json!({"type": "ok"}),
             Err(Error::Failed(error)) => json!({"type": "fail", "error": error}),
             Err(Error::Unknown(error)) => json!({"type": "info", "error": error}),
+            Err(Error::Unsupported) => json!({"type": "fail", "code": "unsupported", "error": "not supported"}),
         };
         answer["id"] = request["id"].clone();
         answer["worker"] = request["worker"].clone();
@@ -168,7 +182,7 @@ fn answer<L: Lock>(
             grants.insert(hold, grant);
             return Ok(token);
         }
-        other => return Err(Error::Failed(format!("{other:?} is not supported"))),
+        _ => return Err(Error::Unsupported),
     }
     Ok(None)
 }

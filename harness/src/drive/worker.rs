@@ -86,7 +86,7 @@ const AT_VAULT: u32 = 8;
 
 impl TurnSettings {
     pub fn new(plan: &Plan) -> Self {
-        let keys = (0..plan.load.keys).map(|key| format!("k{key}").into()).collect();
+        let keys = (0..plan.load.keys).map(Key::numbered).collect();
         // By the clock, a replay counts from the start of the run; by the state of the lock, from
         // when all clients are up, which takes its time on real servers.
         let by_trigger =

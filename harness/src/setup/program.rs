@@ -22,12 +22,6 @@ pub enum ProgramError {
          wait for a moment of the lock instead (`picklock list moments`)"
     )]
     Commands(String),
-    /// The servers tell clients addresses that lead around their links.
-    #[error(
-        "the servers of {0} tell clients where to go, around the links on which picklock cuts and \
-         counts; give --on {1}"
-    )]
-    Addresses(&'static str, &'static str),
     /// The servers are somebody else's, from which what the program leaves cannot be removed.
     #[error(
         "picklock would not find all that a program leaves on somebody else's {0}; give --backend \
@@ -52,19 +46,13 @@ pub(super) fn check(setup: &Setup) -> Result<(), ProgramError> {
     if setup.world.client.is_none() {
         return Ok(());
     }
-    let (store, topology) = (setup.world.store, setup.world.topology);
+    let store = setup.world.store;
     let clocks = [Ability::ClientClock, Ability::ClientClockRate];
     if let Some(ability) = setup.needs().into_iter().find(|it| clocks.contains(it)) {
         return Err(ProgramError::Clock(ability));
     }
     if setup.world.names_calls {
         return Err(ProgramError::Commands(setup.lock.name().into()));
-    }
-    if store.leads_clients(topology) {
-        return Err(ProgramError::Addresses(
-            topology.name,
-            setup.lock.store().topologies()[0].name,
-        ));
     }
     match setup.world.given.is_empty() || store.program_allotment().is_some() {
         true => Ok(()),

@@ -95,8 +95,14 @@ fn check_world(
         return Err(ChoiceError::Absent(not_built().to_string()));
     }
     let Some(Lack { reason, fix }) = world.lack(spec.store, needs) else { return Ok(world) };
-    let or = fix.map(|fix| format!(", or {fix}")).unwrap_or_default();
-    let line = format!("{reason}; the faults of this run need it: give --backend sim{or}");
+    let line = match (fix, &spec.client) {
+        (fix, None) => {
+            let or = fix.map(|fix| format!(", or {fix}")).unwrap_or_default();
+            format!("{reason}; the faults of this run need it: give --backend sim{or}")
+        }
+        (Some(fix), Some(_)) => format!("{reason}; this run needs it: give {fix}"),
+        (None, Some(_)) => format!("{reason}; this run needs it"),
+    };
     Err(ChoiceError::Refused(line))
 }
 

@@ -1,6 +1,6 @@
 //! The simulator: virtual time, and the models of the stores as servers.
 
-use base::{ClockSetting, Command, Init, PROTOCOL_VERSION, Readiness};
+use base::{Command, Init, Readiness};
 use sim::{ChoiceLog, OpenClient, SimConfig, Simulated};
 use std::any::Any;
 use std::rc::Rc;
@@ -74,18 +74,13 @@ impl Visit for Erased<'_> {
 /// addresses.
 fn init(spec: &WorldSpec) -> Command {
     Command::Init(Box::new(Init {
-        version: PROTOCOL_VERSION,
-        allotment: String::new(),
         algo: spec.algo.clone(),
-        process: 0,
-        servers: Vec::new(),
         topology: spec.topology.name.into(),
         ttl_ns: spec.ttl.as_nanos() as u64,
         call_timeout_ns: spec.call_timeout.as_nanos() as u64,
         seed: spec.seed,
-        clock: ClockSetting::RIGHT,
-        drifted_ns: 0,
         names_calls: spec.names_calls,
         workers: spec.workers,
+        ..Init::default()
     }))
 }

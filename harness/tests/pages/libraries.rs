@@ -10,7 +10,7 @@ const HEAD: &str = "<!-- Made by `cargo xtask pages`; do not edit. -->
 # Locks of real libraries
 
 Each row is an entry of [suites/libraries.toml](../suites/libraries.toml), which runs the library by its
-[adapter](../adapters) on real servers, and is run by the tests of every change:
+[adapter](../adapters) on real servers. The tests of every change run an eighth of them, in turn; this runs all:
 
 ```
 picklock suite suites/libraries.toml --backend local
@@ -23,18 +23,6 @@ To test your own, see [own-lock.md](own-lock.md).
 ";
 
 const TAIL: &str = "
-## Found by `picklock client check`
-
-The `Lock` of etcd3 0.12.0 waits by tenacity, later versions of which call it in another way: with tenacity 9.2.1, every
-acquire of a lock that somebody holds ends with a TypeError
-([python/etcd3_lock.toml](../adapters/python/etcd3_lock.toml)), with tenacity 6.1.0 none does
-([python/etcd3_lock_tenacity_6.toml](../adapters/python/etcd3_lock_tenacity_6.toml)).
-
-```
-picklock client check --lock adapters/python/etcd3_lock.toml
-✗ another client that tries once is refused while it is held: not so, it answered `acquire` with info (TypeError(…
-```
-
 ## Not run here
 
 These adapters were written from the documentation of their libraries, which no package of Debian has, and have never

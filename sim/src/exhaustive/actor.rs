@@ -5,7 +5,7 @@
 //! So the list of what has happened to it *is* its state. What it does when one more thing happens
 //! is found once, by running its real code on the whole list, and looked up ever after.
 
-use base::{ClientRequest, ClockSetting, Command, Init, Mono, PROTOCOL_VERSION, Response, Rng};
+use base::{ClientRequest, Command, Init, Mono, Response, Rng};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -136,19 +136,11 @@ impl<S: Store> Actors<S> {
     pub fn init(&self, algo: &str, client: u32) -> ClientRequest {
         let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
         let init = Init {
-            version: PROTOCOL_VERSION,
-            allotment: String::new(),
             algo: algo.into(),
             process: client,
-            servers: Vec::new(),
-            topology: String::new(),
             ttl_ns: nanos(self.ttl),
             call_timeout_ns: nanos(NEVER),
-            seed: 0,
-            clock: ClockSetting::RIGHT,
-            drifted_ns: 0,
-            names_calls: false,
-            workers: 1,
+            ..Init::default()
         };
         ClientRequest { id: 0, worker: client, command: Command::Init(Box::new(init)) }
     }

@@ -2,10 +2,7 @@
 //! down or the server's machine gone; and of servers whose memory is filled.
 
 use super::*;
-use base::{
-    Action, ClientReply, ClockSetting, Command, Data, Direction, Init, LinkFault, PROTOCOL_VERSION,
-    Response, Spread,
-};
+use base::{Action, ClientReply, Command, Data, Direction, Init, LinkFault, Response, Spread};
 use std::future::poll_fn;
 use stores::Cluster;
 use stores::memcached::Reply::Stored;
@@ -61,21 +58,7 @@ impl Rig {
     }
 
     fn of<S: Store>(open: OpenClient<S>) -> Self {
-        let init = Command::Init(Box::new(Init {
-            version: PROTOCOL_VERSION,
-            allotment: String::new(),
-            clock: ClockSetting::RIGHT,
-            drifted_ns: 0,
-            names_calls: false,
-            workers: 1,
-            algo: "none".into(),
-            process: 0,
-            servers: Vec::new(),
-            topology: String::new(),
-            ttl_ns: 0,
-            call_timeout_ns: 0,
-            seed: 1,
-        }));
+        let init = Command::Init(Box::new(Init { seed: 1, ..Init::default() }));
         let config = SimConfig {
             clients: 1,
             cluster: Cluster::new(&S::TOPOLOGIES[0], 1000 * MS, Timing::of(1000 * MS)),

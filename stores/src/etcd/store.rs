@@ -98,7 +98,7 @@ impl Store for Etcd {
         Probe { send: b"GET /health HTTP/1.0\r\n\r\n", expect: &["\"health\":\"true\""] }
     }
 
-    fn variables(servers: &[String], _: Option<&str>) -> Vec<(&'static str, String)> {
+    fn variables(_: &Topology, servers: &[String], _: Option<&str>) -> Vec<(&'static str, String)> {
         let urls: Vec<String> = servers.iter().map(|it| format!("http://{it}")).collect();
         vec![("ETCD_ENDPOINTS", urls.join(","))]
     }

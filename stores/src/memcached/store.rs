@@ -88,12 +88,7 @@ impl Store for Memcached {
         Probe { send: b"version\r\nquit\r\n", expect: &["VERSION"] }
     }
 
-    /// Its memory is small, has one size of chunks for all that locks store, and one list by last
-    /// use, which nothing sorts in the background: so the order is certain in which it evicts
-    /// (`memory.rs`). It stays who it is: with another user it would outlive whoever started it, as
-    /// the kernel forgets then that it was to die with that. There is room for all lines of whoever
-    /// watches it (`observe.rs`), also while its memory is filled with junk.
-    fn variables(servers: &[String], _: Option<&str>) -> Vec<(&'static str, String)> {
+    fn variables(_: &Topology, servers: &[String], _: Option<&str>) -> Vec<(&'static str, String)> {
         vec![("MEMCACHED_SERVERS", servers.join(","))]
     }
 
@@ -104,6 +99,11 @@ impl Store for Memcached {
         Some(Login { request: request.into(), accepted: b"STORED\r\n" })
     }
 
+    /// Its memory is small, has one size of chunks for all that locks store, and one list by last
+    /// use, which nothing sorts in the background: so the order is certain in which it evicts
+    /// (`memory.rs`). It stays who it is: with another user it would outlive whoever started it, as
+    /// the kernel forgets then that it was to die with that. There is room for all lines of whoever
+    /// watches it (`observe.rs`), also while its memory is filled with junk.
     fn launch(_: &Cluster, _number: u32, place: &Place) -> Launch {
         let Place { host, port, data, password, .. } = place;
         let users = password.iter().map(|it| (USERS, format!("{USER}:{it}\n"))).collect();

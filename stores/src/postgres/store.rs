@@ -72,7 +72,11 @@ impl Store for Postgres {
         Probe { send: NO_SUCH_DATABASE, expect: &["3D000", "SCRAM-SHA-256"] }
     }
 
-    fn variables(servers: &[String], password: Option<&str>) -> Vec<(&'static str, String)> {
+    fn variables(
+        _: &Topology,
+        servers: &[String],
+        password: Option<&str>,
+    ) -> Vec<(&'static str, String)> {
         let user = password.map_or("postgres".into(), |it| format!("postgres:{it}"));
         let url = ("DATABASE_URL", format!("postgresql://{user}@{}/postgres", servers[0]));
         [url].into_iter().chain(password.map(|it| (PASSWORD, it.into()))).collect()

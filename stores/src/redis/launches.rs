@@ -8,7 +8,7 @@
 use super::sentinel_timing::{MASTER, QUORUM};
 use super::{ClusterTiming, Layout, PORT, SentinelTiming, Shards};
 use crate::launch::words;
-use crate::{Cluster, Launch, Place, Probe, node_name};
+use crate::{Cluster, Launch, Place, Probe};
 
 /// Starts a data server with the configuration that was made of what it found in its data, `$1`.
 const MEMBER: &str = "set -e
@@ -151,7 +151,7 @@ fn clustered(cluster: &Cluster, shards: Shards, number: u32, place: &Place) -> L
         format!("cluster-announce-ip @{}@", me.host),
         format!("cluster-announce-port {}", me.ports[0]),
         format!("cluster-announce-bus-port {}", me.ports[1]),
-        format!("cluster-announce-hostname {}", node_name(number)),
+        format!("cluster-announce-hostname {}", me.host),
         "cluster-preferred-endpoint-type hostname".into(),
     ]);
     let mut nodes: Vec<String> =
@@ -177,8 +177,8 @@ fn node_line(shards: Shards, reader: u32, number: u32, place: &Place) -> String 
         }
         false => (format!("slave {}", id(shard)), String::new()),
     };
-    let (id, name, epoch) = (id(number), node_name(number), shard + 1);
-    format!("{id} @{host}@:{port}@{bus},{name} {myself}{role} 0 0 {epoch} connected{slots}")
+    let (id, epoch) = (id(number), shard + 1);
+    format!("{id} @{host}@:{port}@{bus},{host} {myself}{role} 0 0 {epoch} connected{slots}")
 }
 
 /// The settings of a server with data, of which nothing is lost that was acknowledged.

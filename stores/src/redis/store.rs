@@ -12,6 +12,7 @@ use super::model::{TypedValue, command_names};
 #[cfg(feature = "real")]
 use super::observe;
 use super::script::Engine;
+use super::sentinel_timing::MASTER;
 use super::{
     ClusterTiming, Instance, Layout, Packet, Redis, Routed, SentinelTiming, Server, Shards,
     SlotRouted, launches, settable_clock,
@@ -165,9 +166,19 @@ impl Store for Redis {
         launches::probe(cluster, number)
     }
 
-    fn variables(servers: &[String], _: Option<&str>) -> Vec<(&'static str, String)> {
+    fn variables(
+        topology: &Topology,
+        servers: &[String],
+        _: Option<&str>,
+    ) -> Vec<(&'static str, String)> {
         let urls: Vec<String> = servers.iter().map(|it| format!("redis://{it}")).collect();
-        vec![("REDIS_URL", urls[0].clone()), ("REDIS_URLS", urls.join(","))]
+        let mut all = vec![("REDIS_URL", urls[0].clone()), ("REDIS_URLS", urls.join(","))];
+        if let Some(layout) = Layout::of(topology) {
+            let sentinels = &servers[layout.data as usize..];
+            all.push(("REDIS_SENTINELS", sentinels.join(",")));
+            all.push(("REDIS_SENTINEL_MASTER", MASTER.into()));
+        }
+        all
     }
 
     fn login(password: &str) -> Option<Login> {

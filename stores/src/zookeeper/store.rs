@@ -122,7 +122,7 @@ impl Store for ZooKeeper {
         Probe { send: b"srvr", expect: &["Mode: leader", "Mode: follower", "Mode: standalone"] }
     }
 
-    fn variables(servers: &[String], _: Option<&str>) -> Vec<(&'static str, String)> {
+    fn variables(_: &Topology, servers: &[String], _: Option<&str>) -> Vec<(&'static str, String)> {
         vec![("ZK_CONNECT", servers.join(","))]
     }
 

@@ -143,6 +143,33 @@ async fn a_line_that_means_nothing_ends_the_client() {
 }
 
 #[tokio::test]
+async fn a_client_that_cannot_do_what_it_is_asked_for_ends_and_says_why() {
+    let said = [
+        (r#""fail","code":"unsupported","error":"no readers""#, "as it says: no readers"),
+        (r#""fail","code":"connection""#, "`connection`"),
+        (r#""info","code":"busy""#, "which is `fail`"),
+        (r#""fail","code":"no-such-code""#, "unknown variant `no-such-code`"),
+    ];
+    for (answer, words) in said {
+        let mut rig = rig(&format!("echo '{{\"id\":1,\"type\":{answer}}}'; exec sleep 1000"));
+        let died = rig.next().await.notice;
+        assert!(matches!(&died, Notice::Died { error, .. } if error.contains(words)), "{died:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_grant_runs_out_when_its_client_says() {
+    let answer = r#""valid_ns":2000000000"#;
+    let mut rig = rig(&format!("echo '{{\"id\":1,\"type\":\"ok\",{answer}}}'; exec sleep 1000"));
+    let message = rig.next().await;
+    let Notice::Client { response, .. } = message.notice else { panic!("an answer") };
+    let facts = response.reply.outcome().and_then(|it| it.facts).expect("facts");
+    let expires_ns = facts.expires_ns.expect("it says when");
+    let left = Duration::from_nanos(expires_ns - message.at.nanos());
+    assert!((1_900..=2_000).contains(&left.as_millis()), "{left:?}");
+}
+
+#[tokio::test]
 async fn a_lost_is_as_old_as_the_client_says_within_reason() {
     let (past, future) = (0, u64::MAX);
     let now = monotonic_nanos();

@@ -9,8 +9,7 @@ use base::{
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, SystemTime};
-use stores::zookeeper::Timing;
-use stores::{Door, LinkDelays, StoreId, WorldSpec};
+use stores::{Door, StoreId, WorldSpec};
 use testbed::{RealBackend, Servers, StartedServer};
 
 pub const LIMIT: Duration = Duration::from_secs(60);
@@ -101,26 +100,8 @@ fn backend_with<S: Servers>(store: StoreId, script: &str) -> RealBackend<S> {
 
 /// The world of two clients at the first topology of a store.
 pub fn world(store: StoreId) -> WorldSpec {
-    WorldSpec {
-        store,
-        topology: &store.topologies()[0],
-        workers: 1,
-        clients: 2,
-        algo: "any".into(),
-        ttl: Duration::from_secs(2),
-        timing: Timing::of(Duration::from_secs(2)),
-        call_timeout: Duration::from_secs(1),
-        link_delay: Duration::ZERO,
-        links: LinkDelays::default(),
-        sets_clocks: false,
-        names_calls: false,
-        given: Vec::new(),
-        observes_given: false,
-        toxiproxy: None,
-        client: None,
-        seed: 1,
-        logs: None,
-    }
+    let spec = WorldSpec::new(store, &store.topologies()[0], "any", Duration::from_secs(2));
+    WorldSpec { clients: 2, call_timeout: Duration::from_secs(1), ..spec }
 }
 
 /// Starts a world whose clients answer every request with `ok`.

@@ -171,9 +171,9 @@ impl<S: Store> Worker<S> {
                 ClientReply::done(token, facts)
             }
             Err(AcquireError::Failed(error)) => {
-                ClientReply::Fail { error, facts: self.phantom(lock.as_ref()).await }
+                ClientReply::Fail { error, code: None, facts: self.phantom(lock.as_ref()).await }
             }
-            Err(AcquireError::Unknown(error)) => ClientReply::Info { error },
+            Err(AcquireError::Unknown(error)) => ClientReply::info(error),
         };
         self.locks[place].lock = Some(lock);
         reply
@@ -268,7 +268,7 @@ impl<S: Store> Worker<S> {
                 ClientReply::done(token, facts)
             }
             Err(AcquireError::Failed(error)) => ClientReply::fail(error),
-            Err(AcquireError::Unknown(error)) => ClientReply::Info { error },
+            Err(AcquireError::Unknown(error)) => ClientReply::info(error),
         }
     }
 
@@ -281,7 +281,7 @@ impl<S: Store> Worker<S> {
         match self.claims(lock.as_ref()).await {
             Some(true) => ClientReply::ok(),
             Some(false) => ClientReply::fail("the store says otherwise"),
-            None => ClientReply::Info { error: "the store says nothing".into() },
+            None => ClientReply::info("the store says nothing"),
         }
     }
 
@@ -306,7 +306,7 @@ impl<S: Store> Worker<S> {
                 ClientReply::done(None, facts)
             }
             Err(ReleaseError::NotHeld(error)) => ClientReply::fail(error),
-            Err(ReleaseError::Unknown(error)) => ClientReply::Info { error },
+            Err(ReleaseError::Unknown(error)) => ClientReply::info(error),
         }
     }
 }

@@ -52,6 +52,7 @@ async fn connected(server: &String) -> ConnectionManager {
 
 impl picklock::Lock for RedisLock {
     type Grant = Hold;
+    const CAN: &'static [&'static str] = &["timed"];
 
     fn acquire(&self, key: &str, timeout: Duration, _: bool) -> Answer<Hold> {
         // It tries while this time is not over: for a time of zero, never.

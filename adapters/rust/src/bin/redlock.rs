@@ -23,6 +23,7 @@ impl Redlock {
 
 impl picklock::Lock for Redlock {
     type Grant = redlock::Lock<'static>;
+    const CAN: &'static [&'static str] = &["timed"];
 
     fn acquire(&self, key: &str, limit: Duration, _: bool) -> Answer<Self::Grant> {
         let until = Instant::now() + limit;

@@ -30,6 +30,7 @@ impl Rslock {
 
 impl picklock::Lock for Rslock {
     type Grant = Lock;
+    const CAN: &'static [&'static str] = &["timed", "extend", "held"];
 
     fn acquire(&self, key: &str, limit: Duration, _: bool) -> Answer<Lock> {
         self.runtime.block_on(async {
