@@ -4,8 +4,8 @@ use base::BackendError;
 use docker::DockerServers;
 use std::cell::Cell;
 
-use super::given::start;
-use super::local::certainty;
+use super::real::given::start;
+use super::real::local::certainty;
 use super::{Cleaned, RunWorld};
 use crate::manner::hint;
 use crate::plan::FaultTiming;

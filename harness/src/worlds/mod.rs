@@ -4,13 +4,9 @@
 mod choice;
 #[cfg_attr(not(feature = "docker"), path = "no_docker.rs")]
 mod docker;
-#[cfg_attr(not(feature = "real"), path = "no_given.rs")]
-mod given;
-#[cfg_attr(not(feature = "real"), path = "no_local.rs")]
-mod local;
+#[cfg_attr(not(feature = "real"), path = "no_real.rs")]
+mod real;
 pub mod sim;
-#[cfg_attr(not(feature = "real"), path = "no_toxiproxy.rs")]
-pub mod toxiproxy;
 
 use base::{Ability, Backend, BackendError, Lack, Readiness};
 use std::path::PathBuf;
@@ -21,6 +17,8 @@ use crate::plan::FaultTiming;
 use crate::setup::Setup;
 use ::sim::ChoiceLog;
 pub use choice::{ChoiceError, choose, choose_for, choose_of};
+pub use real::toxiproxy;
+use real::{given, local};
 
 /// A world: what it can do, whether this machine is ready for it, and how it is started.
 pub struct RunWorld {

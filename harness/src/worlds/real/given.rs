@@ -4,9 +4,9 @@ use base::{Backend, BackendError, ClientCommand, Readiness};
 use stores::WorldSpec;
 use testbed::{GivenServers, RealBackend, Servers, built_in_client};
 
-use super::{Cleaned, RunWorld, Start};
 use crate::plan::FaultTiming;
 use crate::setup::Setup;
+use crate::worlds::{Cleaned, RunWorld, Start};
 
 /// The world in the list. Whether the servers are there is seen when they are used.
 pub const WORLD: RunWorld = RunWorld {
@@ -25,7 +25,7 @@ pub const WORLD: RunWorld = RunWorld {
 };
 
 /// Starts real servers, with clients that are processes.
-pub(super) fn start<S: Servers>(
+pub fn start<S: Servers>(
     setup: &Setup,
     means: Start<'_>,
 ) -> Result<Box<dyn Backend>, BackendError> {

@@ -4,8 +4,8 @@ use local::{CleanedFolders, LocalServers};
 use testbed::owner::Certainty;
 
 use super::given::start;
-use super::{Cleaned, RunWorld};
 use crate::plan::FaultTiming;
+use crate::worlds::{Cleaned, RunWorld};
 
 /// The world in the list.
 pub const WORLD: RunWorld = RunWorld {
@@ -29,6 +29,6 @@ pub const WORLD: RunWorld = RunWorld {
 };
 
 /// Returns how certain the end of an owner must be, for what it left to be removed.
-pub(super) const fn certainty(everything: bool) -> Certainty {
+pub const fn certainty(everything: bool) -> Certainty {
     if everything { Certainty::NotSeen } else { Certainty::Ended }
 }
