@@ -102,26 +102,38 @@ if ! docker info >/dev/null 2>&1; then
     fi
 fi
 
+# The layers of the servers' image take minutes. Docker keeps them: picklock, once it is built, finds them made.
+mkdir -p target
+{ sh docker/base.sh && DOCKER_BUILDKIT=0 docker build -q docker; } >target/image.log 2>&1 </dev/null &
+layers=$!
+trap 'kill $layers 2>/dev/null || true' EXIT
+
 step "formatting"
 cargo fmt --all -- --check
 eighth=$(which_eighth)
 tests() { cargo test --release --workspace "$@"; }
-# All but the one that needs the build with Toxiproxy.
-real_tests() { tests --test 'real_[!t]*' --test real_table "$@"; }
+# Two lanes of tests that wait most of the time, one after the other in each; and those that look at all of the machine
+# or are about its speed. All but the one that needs the build with Toxiproxy.
+lane_1=(real_table real_ledger real_routed real_script)
+lane_2=(real_own_lock real_conformance real_lab real_given)
+alone=(real_backend real_clock real_interference real_killed real_leftovers)
 step "the build of picklock and of its tests on real servers"
-# The image of the servers takes minutes: it is made as soon as the binary is there, which cargo builds for any of
-# its tests. Tests that need the image make it, if this cannot.
-tests --no-run --test real_clock
-./target/release/picklock test --algo redis-set-nx-px --nemesis none --backend docker --time-limit 1s \
-    --store target/store >target/image.log 2>&1 &
-image=$!
-trap 'kill $image 2>/dev/null || true' EXIT
-real_tests --no-run
+built=$(printf -- ' --test %s' "${lane_1[@]}" "${lane_2[@]}" "${alone[@]}")
+# shellcheck disable=SC2086
+tests --no-run $built 2>&1 | tee target/built.log
+# Runs tests by their programs: while something is built, as what only computes is, no `cargo` can begin.
+run_tests() {
+    for name in "$@"; do
+        for program in $(sed -n "s|.*Executable tests/$name[./].*(\(.*\))|\1|p" target/built.log); do
+            printf '\n   Running %s\n' "$program"
+            "$program"
+        done
+    done
+}
 
 # What only computes runs beside the tests on real servers, most of which wait, and gives way to them. Linux weighs
 # sessions against each other whatever the niceness of their processes, and a session has a niceness of its own.
-# The gate comes first: while something is built, no other `cargo` can begin. The lints are built as the tests are,
-# so that macros and what build scripts compile are built once.
+# The lints are built as the tests are, so that macros and what build scripts compile are built once.
 compute() {
     { echo 19 >/proc/self/autogroup; } 2>/dev/null || true
     step "the gate in the simulator"
@@ -137,13 +149,21 @@ compute() {
 export -f step tests compute
 setsid nice -n 19 bash -euo pipefail -c compute >target/computed.log 2>&1 &
 computed=$!
-trap 'kill -- -$computed $image 2>/dev/null || true' EXIT
+trap 'kill -- -$computed $layers 2>/dev/null || true' EXIT
 
-# One after the other, and without what makes the image beside them: most of these tests are about times.
-wait $image || true
+# Not beside what makes the image. Tests that need it make it, if that could not.
+wait $layers || true
+export PICKLOCK_EIGHTH=$eighth
+step "tests on real servers: models, faults, and eighth $eighth of the rows and libraries"
+run_tests "${lane_2[@]}" >target/lane.log 2>&1 &
+lane=$!
+trap 'kill -- -$computed $lane 2>/dev/null || true' EXIT
+run_tests "${lane_1[@]}"
+wait $lane || { cat target/lane.log; exit 1; }
 trap 'kill -- -$computed 2>/dev/null || true' EXIT
-step "tests on real servers: models, faults, what is left of runs, and eighth $eighth of the rows and libraries"
-PICKLOCK_EIGHTH=$eighth real_tests
+grep -E "^test |result:" target/lane.log
+step "tests on real servers: how they are run, and what is left of them"
+run_tests "${alone[@]}"
 step "tests that only compute"
 wait $computed || { cat target/computed.log; exit 1; }
 trap - EXIT

@@ -159,6 +159,15 @@ fn test_sh_runs_every_test() {
     for name in other {
         assert!(!name.starts_with('r'), "test.sh would not run {name}: call it otherwise");
     }
+    let script = std::fs::read_to_string(root().join("test.sh")).expect("readable");
+    let slow =
+        std::fs::read_to_string(root().join(".github/workflows/slow.yml")).expect("readable");
+    for name in real {
+        let words = |text: &str| {
+            text.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|it| it == name)
+        };
+        assert!(words(&script) || words(&slow), "test.sh does not run {name}");
+    }
 }
 
 /// A tag can be moved to other code; a commit cannot.
