@@ -55,6 +55,7 @@ impl RunContainers {
             source: None,
             proxy: None,
             // Nobody else reaches the network of the containers.
+            sockets: false,
             password: None,
         };
         let launch = self.store.launch(&self.cluster, server, &place);

@@ -6,21 +6,17 @@
 //! address are known by their processes, too, and get to their own links.
 
 use super::caller::caller;
-use super::port::Port;
+use super::port::{BACKLOG, Port, accept};
 use base::BackendError;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
 use stores::node_address;
 use testbed::broken;
 use testbed::callers::ClientEntrances;
 use testbed::link_proxy::Entrance;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::AbortHandle;
-
-/// Connections that may wait to be accepted.
-const BACKLOG: u32 = 1024;
 
 /// The address from which a server calls the others: all that begin with 127 are this machine's.
 pub fn source(number: u32) -> Ipv4Addr {
@@ -112,11 +108,7 @@ impl Callers {
 
 async fn listen(listener: TcpListener, callers: Callers) {
     loop {
-        let Ok((client, from)) = listener.accept().await else {
-            // Out of file descriptors, most likely: it fails at once until one is free.
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            continue;
-        };
+        let (client, from) = accept(&listener).await;
         let Ok(at) = client.local_addr() else { continue };
         // Of whoever else calls, the connection is closed.
         if let Some(link) = callers.entrance(from, at) {

@@ -5,6 +5,7 @@
 
 mod caller;
 mod clean;
+mod doorkeeper;
 mod faked_clock;
 mod folder;
 mod front;

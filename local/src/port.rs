@@ -3,8 +3,12 @@
 use base::BackendError;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 use testbed::broken;
-use tokio::net::TcpSocket;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+
+/// Connections that may wait to be accepted.
+pub const BACKLOG: u32 = 1024;
 
 /// A port that nobody else is given as long as this lives. Who wants this very port can have it: a
 /// server may listen on it, because its socket and this one, which never listens, both allow that.
@@ -30,5 +34,16 @@ impl Port {
     /// The number of the port.
     pub fn number(&self) -> u16 {
         self.number
+    }
+}
+
+/// Accepts the next connection. Returns it, and the address that it comes from.
+pub async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    loop {
+        match listener.accept().await {
+            Ok(accepted) => return accepted,
+            // Out of file descriptors, most likely: it fails at once until one is free.
+            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
     }
 }

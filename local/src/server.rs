@@ -1,5 +1,6 @@
 //! One server, as a process.
 
+use super::doorkeeper::Doorkeeper;
 use super::faked_clock::FakedClock;
 use super::peers::Peers;
 use super::port::Port;
@@ -35,6 +36,8 @@ pub struct ServerSetup {
     pub probe: Probe,
     /// The port on which it serves clients.
     pub port: Port,
+    /// The ports that lead to its sockets, if it listens on those.
+    pub doorkeepers: Vec<Doorkeeper>,
     /// The folder that has its data and its log.
     pub folder: PathBuf,
     /// The links between the servers.
@@ -115,6 +118,7 @@ impl LocalServer {
             fs::remove_dir_all(&data)?;
         }
         fs::create_dir_all(&data)?;
+        self.setup.doorkeepers.iter().try_for_each(Doorkeeper::remove_socket)?;
         if let Some(user) = &self.setup.user {
             user.give(&data)?;
         }

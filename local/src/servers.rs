@@ -1,5 +1,6 @@
 //! All servers of one run.
 
+use super::doorkeeper::Doorkeeper;
 use super::faked_clock::FakedClock;
 use super::folder::Folder;
 use super::front::source;
@@ -14,6 +15,7 @@ use futures_util::Stream;
 use futures_util::future::join_all;
 use std::fs::File;
 use std::io::{self, Read};
+use std::iter::once;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -144,16 +146,22 @@ impl Making {
             Some(port) => port.clone(),
             None => Port::take(Ipv4Addr::LOCALHOST)?,
         };
+        let data = LocalServer::data(&folder);
+        let sockets = self.store.can_use_sockets();
         let place = Place {
-            data: LocalServer::data(&folder).display().to_string(),
+            data: data.display().to_string(),
             host: "127.0.0.1",
             port: port.number(),
             members: (0..self.cluster.servers()).map(|other| self.member(other)).collect(),
             peer_ports: self.numbers[number as usize].clone(),
             source: self.tell.then(|| source(number).to_string()),
             proxy: self.peers.proxy(number),
+            sockets,
             password: self.password.clone(),
         };
+        let others = own.iter().filter(|other| other.number() != port.number());
+        let ports = once(&port).chain(others).filter(|_| sockets);
+        let doorkeepers = ports.map(|port| Doorkeeper::open(port, &data));
         let launch = self.store.launch(&self.cluster, number, &place);
         let probe = self.store.probe(&self.cluster, number);
         let clock = self.cluster.sets_clocks.then(|| FakedClock::new(self.store, &folder));
@@ -164,6 +172,7 @@ impl Making {
             user: self.user.clone(),
             login: self.password.as_deref().and_then(|it| self.store.login(it)),
             probe,
+            doorkeepers: doorkeepers.collect::<Result<_, _>>()?,
             port,
             folder,
             peers: self.peers.clone(),

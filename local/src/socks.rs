@@ -2,6 +2,7 @@
 //! call each other past the links then: each calls through a SOCKS proxy of its own, which takes the
 //! call to the link that leads where it is to go.
 
+use super::port::{BACKLOG, accept};
 use base::BackendError;
 use std::collections::BTreeMap;
 use std::io;
@@ -10,9 +11,6 @@ use testbed::{broken, tcp_owner};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
-
-/// Connections that may wait to be accepted.
-const BACKLOG: u32 = 1024;
 
 /// The beginning of a request for a connection to an IPv4 address (RFC 1928).
 const CONNECT: [u8; 4] = [5, 1, 0, 1];
@@ -53,11 +51,7 @@ impl Drop for Socks {
 async fn listen(listener: TcpListener, links: BTreeMap<u16, u16>) {
     let mut connections = JoinSet::new();
     loop {
-        let Ok((client, _)) = listener.accept().await else {
-            // Out of file descriptors, most likely: it fails at once until one is free.
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-            continue;
-        };
+        let (client, _) = accept(&listener).await;
         let links = links.clone();
         // One that breaks is closed, and nobody else is to hear of it.
         connections.spawn(async move { serve(client, &links).await });

@@ -26,6 +26,9 @@ pub struct Place {
     /// The port of a SOCKS proxy of this machine through which it calls other servers; `None`: it
     /// calls them itself.
     pub proxy: Option<u16>,
+    /// True if it is to listen on Unix sockets in the folder where it is started, and on no port: on
+    /// one for each of its ports, whose name is the address, `host:port`.
+    pub sockets: bool,
     /// The password that it asks its clients for, where its store has some and others of the
     /// machine reach it.
     pub password: Option<String>,

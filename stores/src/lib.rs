@@ -242,6 +242,13 @@ macro_rules! stores {
                 }
             }
 
+            /// Returns true if the servers can listen on Unix sockets instead of ports.
+            pub fn can_use_sockets(self) -> bool {
+                match self {
+                    $(Self::$name => <$store>::can_use_sockets(),)*
+                }
+            }
+
             /// Returns the exchange with which a connection to a server begins that asks for this
             /// password.
             pub fn login(self, password: &str) -> Option<Login> {

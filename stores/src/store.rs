@@ -140,6 +140,12 @@ pub trait Store: Protocol + Copy + Debug + Sized {
         password: Option<&str>,
     ) -> Vec<(&'static str, String)>;
 
+    /// Returns true if the servers can listen on Unix sockets instead of ports (`Place::sockets`).
+    /// Those whose store has no passwords do, where others of the machine would reach their ports.
+    fn can_use_sockets() -> bool {
+        false
+    }
+
     /// Returns the exchange with which a connection to a server begins that asks for this password;
     /// `None` where the store has no passwords, or its clients name them.
     fn login(_password: &str) -> Option<Login> {

@@ -104,7 +104,8 @@ impl Store for Etcd {
     }
 
     fn launch(cluster: &Cluster, number: u32, place: &Place) -> Launch {
-        let Place { data, host, port, peer_ports, members, .. } = place;
+        let Place { data, host, port, peer_ports, members, sockets, .. } = place;
+        let scheme = if *sockets { "unix" } else { "http" };
         let ElectionTiming { heartbeat, election } = ElectionTiming::of(cluster.ttl);
         let others = members.iter().enumerate().filter(|(other, _)| *other != number as usize);
         let others: Vec<String> = others.map(|(_, other)| url(other, CLIENTS)).collect();
@@ -115,9 +116,9 @@ impl Store for Etcd {
         let options = [
             ("name", name.clone()),
             ("data-dir", data.clone()),
-            ("listen-client-urls", format!("http://{host}:{port}")),
+            ("listen-client-urls", format!("{scheme}://{host}:{port}")),
             ("advertise-client-urls", url(me, CLIENTS)),
-            ("listen-peer-urls", format!("http://{host}:{}", peer_ports[PEERS])),
+            ("listen-peer-urls", format!("{scheme}://{host}:{}", peer_ports[PEERS])),
             ("initial-advertise-peer-urls", peer.clone()),
             ("initial-cluster", all.collect::<Vec<_>>().join(",")),
             ("heartbeat-interval", heartbeat.as_millis().to_string()),
@@ -139,6 +140,10 @@ impl Store for Etcd {
 
     fn leads_clients(_: &Topology) -> bool {
         false
+    }
+
+    fn can_use_sockets() -> bool {
+        true
     }
 
     fn carries_call(bytes: &[u8]) -> bool {
