@@ -20,8 +20,8 @@ const OPEN: &[(&[&str], &str, usize, &str)] = &[
     (
         &["zookeeper-x3", "zookeeper-x5"],
         "java",
-        3,
-        "ZooKeeper asks no connection for a password, neither of clients nor of members",
+        1,
+        "ZooKeeper asks the connections of members for a password, and none of clients",
     ),
     (&["redis-cluster"], "redis-server", 1, "members of a Redis Cluster speak without passwords"),
 ];
@@ -123,6 +123,9 @@ fn another_user(ask: &str) -> Command {
     other
 }
 
+/// A packet by which a member of a ZooKeeper offers or asks for proof, with none in it.
+const MEMBER: &[u8] = b"_$5\x01\x35\x01\xed\xcc\0\0\0\0\0\0\0\0";
+
 impl ListeningSocket {
     /// Returns true if its address is of this machine only: 127.0.0.0/8 in the order of its bytes,
     /// or the same within IPv6.
@@ -146,6 +149,7 @@ impl ListeningSocket {
     /// Returns true if a server that is asked for something asks for a password instead.
     fn asks_for_a_password(&self) -> bool {
         let (question, refusal): (&[u8], &[u8]) = match &*self.program {
+            "java" => return self.asks_members(),
             // Nothing that a Sentinel does not know, which it says before it asks.
             "redis-server" => (b"PING\r\n", b"-NOAUTH Authentication required."),
             "memcached" => (b"version\r\n", b"CLIENT_ERROR unauthenticated"),
@@ -156,6 +160,18 @@ impl ListeningSocket {
             }
             _ => return false,
         };
+        self.refuses(question, refusal)
+    }
+
+    /// Returns true if a member of a ZooKeeper has another one prove who it is: as a leader, or, in
+    /// an election, once that has told its number.
+    fn asks_members(&self) -> bool {
+        let questions = [MEMBER.to_vec(), [&[0; 8], MEMBER].concat()];
+        questions.iter().any(|question| self.refuses(question, &MEMBER[..12]))
+    }
+
+    /// Returns true if the answer to a question begins so.
+    fn refuses(&self, question: &[u8], refusal: &[u8]) -> bool {
         let mut stream = TcpStream::connect((self.host(), self.port)).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a limit");
         stream.write_all(question).expect("it reads");

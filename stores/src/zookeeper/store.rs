@@ -21,6 +21,11 @@ const fn members(count: u32) -> Group {
 
 /// The configuration file, in the folder of the data.
 const CONFIG: &str = "zoo.cfg";
+/// The file that has the password of the members, in the same folder.
+const PASSWORD: &str = "jaas.conf";
+/// Has members ask each other for it before anything else, at both of their ports.
+const ASKING: &str = "quorum.auth.enableSasl=true\nquorum.auth.learnerRequireSasl=true\n\
+                      quorum.auth.serverRequireSasl=true\n";
 /// The program itself.
 const JAR: &str = "/usr/share/java/zookeeper.jar";
 /// The library without which it logs nothing.
@@ -40,7 +45,17 @@ fn configuration(cluster: &Cluster, place: &Place) -> String {
         let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
         format!("server.{id}={host}:{}\n", ports.join(":"))
     };
-    settings + &(1..).zip(members).map(line).collect::<String>()
+    let asking = if place.password.is_some() { ASKING } else { "" };
+    settings + asking + &(1..).zip(members).map(line).collect::<String>()
+}
+
+/// The password of the members: that which each asks for, and that which it names.
+fn member_password(password: &str) -> String {
+    let module = "org.apache.zookeeper.server.auth.DigestLoginModule required";
+    format!(
+        "QuorumServer {{ {module} user_picklock=\"{password}\"; }};\n\
+         QuorumLearner {{ {module} username=\"picklock\" password=\"{password}\"; }};\n"
+    )
 }
 
 /// Reads the answer to `srvr`. One that is looking for a leader does not serve, and has no mode.
@@ -138,10 +153,15 @@ impl Store for ZooKeeper {
             let proxy = format!("-DsocksProxyHost=127.0.0.1 -DsocksProxyPort={port}");
             command.extend(words(&proxy).into_iter().chain(["-DsocksNonProxyHosts=".into()]));
         }
+        let mut files =
+            vec![("myid", (number + 1).to_string()), (CONFIG, configuration(cluster, place))];
+        if let Some(password) = &place.password {
+            let file = format!("{}/{PASSWORD}", place.data);
+            command.push(format!("-Djava.security.auth.login.config={file}"));
+            files.push((PASSWORD, member_password(password)));
+        }
         let class = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
         command.extend(["-cp", &[JAR, LOG_JAR].join(":"), class, &config].map(String::from));
-        let files =
-            vec![("myid", (number + 1).to_string()), (CONFIG, configuration(cluster, place))];
         Launch { command, files }
     }
 
