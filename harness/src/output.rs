@@ -37,11 +37,13 @@ pub fn unless_closed(said: io::Result<()>) -> io::Result<()> {
 /// # Errors
 /// Fails when it cannot be written.
 pub fn write_whole(path: &Path, text: &str) -> Result<()> {
-    let written = if is_special(path) {
-        let file = OpenOptions::new().write(true).open(path);
-        file.and_then(|mut file| file.write_all(text.as_bytes()))
-    } else {
-        replace(path, text)
+    let written = match () {
+        () if is_named_fifo(path) => Err(nobody_reads()),
+        () if is_special(path) => {
+            let file = OpenOptions::new().write(true).open(path);
+            file.and_then(|mut file| file.write_all(text.as_bytes()))
+        }
+        () => replace(path, text),
     };
     unless_closed(written).with_context(|| format!("cannot write `{}`", path.display()))
 }
@@ -53,10 +55,15 @@ pub fn write_whole(path: &Path, text: &str) -> Result<()> {
 pub fn try_to_write(path: &Path) -> io::Result<()> {
     match () {
         () if path.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        () if is_named_fifo(path) => Err(io::Error::other("it is a FIFO, not a file")),
+        () if is_named_fifo(path) => Err(nobody_reads()),
         () if is_special(path) => OpenOptions::new().write(true).open(path).map(drop),
         () => part_of(path).map(drop),
     }
+}
+
+/// The error of a FIFO, which would keep its writer until somebody reads.
+fn nobody_reads() -> io::Error {
+    io::Error::other("it is a FIFO, not a file")
 }
 
 /// Returns true for what there is that is neither a file nor a folder.

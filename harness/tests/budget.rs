@@ -67,6 +67,21 @@ fn nobody_waits_for_a_writer_that_never_comes() {
     bench.run(&out).refuses(255, &["is a FIFO, not a file; name another file with --junit"]);
 }
 
+/// The folder of a run may be a stranger's.
+#[test]
+fn nobody_waits_for_a_reader_that_never_comes() {
+    for name in ["verdict.json", "report.html"] {
+        let bench = Bench::new();
+        bench.test("redis-set-nx-px", "none", "1");
+        let run = fs::canonicalize(bench.home.path().join("store/latest")).expect("a run");
+        fs::remove_file(run.join(name)).expect("removed");
+        fifo(&bench, run.join(name).to_str().expect("a path"));
+        let said = bench.run(&["check", "store/latest"]);
+        assert_eq!(said.code, 255, "{name}: {said:?}");
+        assert!(said.err.contains("it is a FIFO, not a file"), "{name}: {said:?}");
+    }
+}
+
 #[test]
 fn a_pipe_that_a_shell_has_made_is_read() {
     let bench = Bench::new();
