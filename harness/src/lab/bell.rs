@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
-/// A waker that notes that it was woken.
+/// Notes that it was rung, and wakes the client.
 #[derive(Default)]
 pub struct Bell {
     rung: AtomicBool,
@@ -36,22 +36,7 @@ impl Bell {
         self.rung.load(Ordering::Relaxed)
     }
 
-    /// Returns a waker that rings it and wakes this one, a task of tokio say.
-    pub fn beside(self: &Arc<Self>, waker: &Waker) -> Waker {
-        let own = Waker::from(self.clone());
-        if own.will_wake(waker) {
-            return own;
-        }
-        Waker::from(Arc::new(BothWakers(waker.clone(), own)))
-    }
-}
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
+    fn ring(&self) {
         self.rung.store(true, Ordering::Relaxed);
         if let Some(client) = &*self.client.lock().unwrap_or_else(PoisonError::into_inner) {
             client.wake_by_ref();
@@ -59,8 +44,44 @@ impl Wake for Bell {
     }
 }
 
+/// The rope of a bell: a waker that rings it, and that knows whether somebody holds on to it.
+pub struct Rope {
+    pull: Arc<Pull>,
+    waker: Waker,
+}
+
+struct Pull(Arc<Bell>);
+
+impl Rope {
+    /// Ties a new rope to a bell.
+    pub fn of(bell: &Arc<Bell>) -> Self {
+        let pull = Arc::new(Pull(bell.clone()));
+        Self { waker: Waker::from(pull.clone()), pull }
+    }
+
+    /// Returns the waker.
+    pub const fn waker(&self) -> &Waker {
+        &self.waker
+    }
+
+    /// Returns true if anybody else has a copy of the waker, and so may pull at it.
+    pub fn is_held(&self) -> bool {
+        Arc::strong_count(&self.pull) > 2
+    }
+}
+
+impl Wake for Pull {
+    fn wake(self: Arc<Self>) {
+        self.0.ring();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.ring();
+    }
+}
+
 /// Two wakers in one.
-struct BothWakers(Waker, Waker);
+pub struct BothWakers(pub Waker, pub Waker);
 
 impl Wake for BothWakers {
     fn wake(self: Arc<Self>) {

@@ -7,15 +7,16 @@
 //! do. Where nothing but a timer can wake the lock, it is let, and the lock sleeps until its machine
 //! is there, too. Else, with a call under way or while it is held, it is looked after again and
 //! again, ever more rarely: a timer may come late by a third of the wait, or by a twentieth of the
-//! ttl.
+//! ttl. That is spared where there can be no timer: without tasks, and if nobody but the link has
+//! kept a waker of the lock's future.
 
 use base::{
     AcquireError, Grant, Link, LocalFuture, Lock, Mode, Mono, ReleaseError, Removed, World,
 };
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::ops::DerefMut;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -23,9 +24,9 @@ use std::time::Duration;
 use stores::redis::Redis;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::yield_now;
-use tokio::time::{Instant, advance, sleep};
+use tokio::time::{Instant, Sleep, advance, sleep};
 
-use super::bell::Bell;
+use super::bell::{Bell, Rope};
 use super::site::Wires;
 use super::watched::WatchedLink;
 
@@ -49,10 +50,14 @@ pub struct OnTokio {
 }
 
 struct Clockwork {
+    /// A timer at the end of all times. Without any timer a runtime would wait in real time.
+    never: RefCell<Pin<Box<Sleep>>>,
     runtime: Runtime,
     leap: SharedLeap,
     link: Rc<WatchedLink>,
     bell: Arc<Bell>,
+    /// The rope of the lock's futures.
+    rope: Rc<Rope>,
     wires: Wires,
     ttl: Duration,
     /// The time of the machine's clock that the runtime has been shown.
@@ -78,6 +83,8 @@ enum LockStep<T> {
     Leapt(Duration),
     /// Something else than a timer may come.
     Waits,
+    /// Nothing but an answer to a call may come.
+    Listens,
 }
 
 impl OnTokio {
@@ -105,12 +112,14 @@ impl OnTokio {
         });
         let runtime = builder.build().expect("a runtime without any driver but time");
         let shown = Cell::new(link.world().monotonic());
-        let link = Rc::new(WatchedLink::new(link, bell.clone()));
-        let lock = {
+        let rope = Rc::new(Rope::of(&bell));
+        let link = Rc::new(WatchedLink::new(link, Rope::of(&bell), rope.clone()));
+        let (lock, never) = {
             let _within = runtime.enter();
-            open(link.clone())
+            (open(link.clone()), RefCell::new(Box::pin(sleep(NEVER))))
         };
-        Self { lock, clockwork: Clockwork { runtime, leap, link, bell, wires, ttl, shown } }
+        let clockwork = Clockwork { never, runtime, leap, link, bell, rope, wires, ttl, shown };
+        Self { lock, clockwork }
     }
 }
 
@@ -128,11 +137,13 @@ enum Beside {
 }
 
 /// The wait for the next step.
-struct TimerWait<'a> {
-    sleep: LocalFuture<'a, ()>,
-    length: Duration,
-    /// True if the next timer is at its end, and nothing can come before.
-    is_exact: bool,
+enum StepWait<'a> {
+    /// The next timer is at its end, and nothing can come before.
+    Exact(LocalFuture<'a, ()>),
+    /// Something may come before, or a timer at any time.
+    Look(LocalFuture<'a, ()>, Duration),
+    /// An answer ends it.
+    Listen,
 }
 
 impl Clockwork {
@@ -144,30 +155,32 @@ impl Clockwork {
     ) -> LocalFuture<'a, T> {
         Box::pin(async move {
             let mut future = pin!(future);
-            let mut wait: Option<TimerWait<'a>> = None;
+            let mut wait: Option<StepWait<'a>> = None;
             poll_fn(|cx| {
                 loop {
                     let length = match &mut wait {
                         None => GRAIN,
-                        Some(TimerWait { sleep, length, is_exact }) => {
-                            match sleep.as_mut().poll(cx) {
-                                Poll::Ready(()) if *is_exact => GRAIN,
-                                Poll::Ready(()) => self.after(*length),
-                                // Whatever has rung, a reply say, may lead to new timers.
-                                Poll::Pending if !*is_exact && self.bell.take() => GRAIN,
-                                Poll::Pending => return Poll::Pending,
-                            }
-                        }
+                        Some(StepWait::Exact(sleep)) => match sleep.as_mut().poll(cx) {
+                            Poll::Ready(()) => GRAIN,
+                            Poll::Pending => return Poll::Pending,
+                        },
+                        Some(StepWait::Look(sleep, length)) => match sleep.as_mut().poll(cx) {
+                            Poll::Ready(()) => self.after(*length),
+                            // Whatever has rung, a reply say, may lead to new timers.
+                            Poll::Pending if self.bell.take() => GRAIN,
+                            Poll::Pending => return Poll::Pending,
+                        },
+                        Some(StepWait::Listen) if self.bell.take() => GRAIN,
+                        Some(StepWait::Listen) => return Poll::Pending,
                     };
                     self.bell.hang(cx.waker());
-                    let (length, is_exact) = match self.step(beside, |cx| future.as_mut().poll(cx))
-                    {
+                    let sleep = |length| self.link.machine().sleep(length);
+                    wait = Some(match self.step(beside, |cx| future.as_mut().poll(cx)) {
                         LockStep::Done(done) => return Poll::Ready(done),
-                        LockStep::Leapt(length) => (length, true),
-                        LockStep::Waits => (length, false),
-                    };
-                    let sleep = self.link.machine().sleep(length);
-                    wait = Some(TimerWait { sleep, length, is_exact });
+                        LockStep::Leapt(length) => StepWait::Exact(sleep(length)),
+                        LockStep::Waits => StepWait::Look(sleep(length), length),
+                        LockStep::Listens => StepWait::Listen,
+                    });
                 }
             })
             .await
@@ -186,14 +199,32 @@ impl Clockwork {
         beside: Beside,
         mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> LockStep<T> {
-        let waker = Waker::from(self.bell.clone());
-        let cx = &mut Context::from_waker(&waker);
+        let cx = &mut Context::from_waker(self.rope.waker());
+        let mut poll = || {
+            self.bell.take();
+            self.wires.poll(cx);
+            poll(cx)
+        };
+        // To enter the runtime takes its time: a lock without timers and tasks needs no turn of it.
+        let is_polled = !self.has_timers();
+        {
+            let _within = self.runtime.enter();
+            self.catch_up();
+            if is_polled && let Poll::Ready(done) = poll() {
+                return LockStep::Done(done);
+            }
+        }
+        // The timers that it has just set are not due.
+        let is_at_rest = is_polled && !self.bell.is_rung() && !self.has_tasks();
+        if is_at_rest && !(self.has_timers() && self.is_alone(beside)) {
+            return if self.has_timers() { LockStep::Waits } else { LockStep::Listens };
+        }
         self.runtime.block_on(async {
-            self.catch_up().await;
-            for _ in 0..ROUNDS {
-                self.bell.take();
-                self.wires.poll(cx);
-                if let Poll::Ready(done) = poll(cx) {
+            let rounds = if is_at_rest { 0 } else { ROUNDS };
+            for round in 0..rounds {
+                if (round > 0 || !is_polled)
+                    && let Poll::Ready(done) = poll()
+                {
                     return LockStep::Done(done);
                 }
                 // Its tasks and timers go on, and may have something for it, or for a server.
@@ -202,25 +233,35 @@ impl Clockwork {
                     break;
                 }
             }
-            match beside == Beside::Nothing && !self.link.is_awaited() {
+            match self.is_alone(beside) {
                 true => LockStep::Leapt(self.leap().await),
                 false => LockStep::Waits,
             }
         })
     }
 
-    /// Sets the runtime's clock forward to that of the machine.
-    async fn catch_up(&self) {
+    fn has_tasks(&self) -> bool {
+        self.runtime.metrics().num_alive_tasks() > 0
+    }
+
+    /// Returns true if there may be timers: of tasks, or of the lock's future itself.
+    fn has_timers(&self) -> bool {
+        self.rope.is_held() || self.has_tasks()
+    }
+
+    /// Returns true if nothing but a timer can end the wait of the lock.
+    fn is_alone(&self, beside: Beside) -> bool {
+        beside == Beside::Nothing && !self.link.is_awaited()
+    }
+
+    /// Sets the runtime's clock forward to that of the machine. Timers that are due have their turn
+    /// later.
+    fn catch_up(&self) {
         let now = self.link.monotonic();
         let passed = now.since(self.shown.replace(now));
         if !passed.is_zero() {
-            let mut advanced = pin!(advance(passed));
-            // Timers that are due are for the next round: to await it would be a round of its own.
-            poll_fn(|cx| {
-                let _ = advanced.as_mut().poll(cx);
-                Poll::Ready(())
-            })
-            .await;
+            // The first poll does it; a second one would only give way to others.
+            let _ = pin!(advance(passed)).poll(&mut Context::from_waker(Waker::noop()));
         }
     }
 
@@ -229,12 +270,10 @@ impl Clockwork {
         // The timer wakes the lock, which sleeps for as long.
         self.bell.unhang();
         let begun = Instant::now();
-        let has_tasks = self.runtime.metrics().num_alive_tasks() > 0;
-        let mut never = pin!(sleep(NEVER));
+        let has_tasks = self.has_tasks();
         let mut is_begun = false;
         poll_fn(|cx| {
-            // Without any timer at all it would wait in real time.
-            let is_over = never.as_mut().poll(cx).is_ready();
+            let is_over = self.never.borrow_mut().as_mut().poll(cx).is_ready();
             let mut leap = waiting(&self.leap);
             if is_over || (is_begun && leap.is_none()) {
                 *leap = None;

@@ -6,23 +6,27 @@ use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use stores::redis::{Redis, Refusal};
 
-use super::bell::Bell;
+use super::bell::{BothWakers, Rope};
 
 /// A link whose waits are counted, and ring a bell when they are over.
 pub struct WatchedLink {
     link: Rc<dyn Link<Redis>>,
-    bell: Arc<Bell>,
+    /// Pulled by what the link waits for.
+    rope: Rope,
+    /// Pulled by everything else that the lock's futures wait for.
+    own: Rc<Rope>,
     waits: Cell<usize>,
 }
 
 impl WatchedLink {
-    /// Watches a link, whose waits ring this bell.
-    pub fn new(link: Rc<dyn Link<Redis>>, bell: Arc<Bell>) -> Self {
-        Self { link, bell, waits: Cell::new(0) }
+    /// Watches a link of a lock whose futures are given the waker of their `own` rope. The link
+    /// pulls at another one.
+    pub fn new(link: Rc<dyn Link<Redis>>, rope: Rope, own: Rc<Rope>) -> Self {
+        Self { link, rope, own, waits: Cell::new(0) }
     }
 
     /// Returns true if the lock waits for a server or for the machine's clock.
@@ -51,9 +55,13 @@ impl<T> Future for CountedWait<'_, T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        let WatchedLink { rope, own, .. } = self.link;
+        if own.waker().will_wake(cx.waker()) {
+            return self.inner.as_mut().poll(&mut Context::from_waker(rope.waker()));
+        }
         // A task of tokio is woken beside the client, which has to run it.
-        let waker = self.link.bell.beside(cx.waker());
-        self.inner.as_mut().poll(&mut Context::from_waker(&waker))
+        let both = Arc::new(BothWakers(cx.waker().clone(), rope.waker().clone()));
+        self.inner.as_mut().poll(&mut Context::from_waker(&Waker::from(both)))
     }
 }
 
