@@ -1,10 +1,11 @@
 //! The search of a lab in the simulator for a schedule that breaks a promise.
 
-use base::{Cause, Outcome, RunSpec};
+use base::{Cause, Outcome, RunSpec, nanos};
 use checkers::Judgement;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use workloads::TestedLock;
 
 use super::role::Role;
@@ -20,6 +21,14 @@ use crate::threads::cores;
 
 /// The most schedules that are run to shrink one.
 const MOST_SHRINKING: u64 = 4_000;
+
+/// The time of a schedule in which there are faults, in ttls. For the same cost, more mistakes are
+/// found in many short schedules than in few long ones; in shorter ones than these, a cut often
+/// meets nobody.
+const TTLS: u32 = 8;
+
+/// The same in holds, where these are long.
+const HOLDS: u32 = 8;
 
 /// Runs schedules until one shows what is wanted: an anomaly, or any breach.
 pub fn in_simulator(
@@ -47,9 +56,11 @@ pub fn in_simulator(
     for nemesis in &nemeses {
         let usual = hunt.lock.info.run(nemesis, 0);
         let clients = clients.unwrap_or(usual.clients);
+        let long = hold.map_or(Duration::ZERO, |hold| hold.time * HOLDS);
+        let time_limit_ns = nanos(long.max(usual.ttl() * TTLS));
         // A swarm would draw holds of its own.
         let (swarm, hold) = (hold.is_none(), hold.unwrap_or(usual.hold));
-        match hunt.search(&RunSpec { clients, swarm, hold, ..usual }, each)? {
+        match hunt.search(&RunSpec { clients, swarm, hold, time_limit_ns, ..usual }, each)? {
             Ok(of_nemesis) => hunt.so_far.outcome = hunt.so_far.outcome.max(of_nemesis),
             Err(found) => return Ok(hunt.so_far.broken_by(found)),
         }
@@ -126,7 +137,7 @@ impl Hunt<'_> {
         };
         let cause = shows.cause.map_or("unknown", Cause::name);
         let file = format!("{nemesis}+{}+{cause}", shows.anomaly.replace(' ', "-"));
-        let file = kept::keep(&self.lock, &self.kept, &file, &schedule)?;
+        let (file, schedule) = kept::keep(&self.lock, &self.kept, &file, &schedule)?;
         self.tell(&shows, nemesis, &file, &schedule).map(Some)
     }
 

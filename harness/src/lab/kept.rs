@@ -27,12 +27,14 @@ pub fn first(
     });
     let is_only = asked.is_some();
     let files = asked.map_or_else(|| files(&folder.join(lock.name())), |file| vec![file]);
-    let lock_of = |name: &str| (name == lock.name()).then(|| lock.clone());
-    let schedules = files.into_iter().map(|file| {
-        let read = Schedule::read(&file, &lock_of).map_err(|why| LabError::Kept(why.to_string()));
-        read.map(|(schedule, _)| (file, schedule))
-    });
+    let schedules = files.into_iter().map(|file| read(lock, &file).map(|it| (file, it)));
     Ok((schedules.collect::<Result<_, _>>()?, is_only))
+}
+
+fn read(lock: &TestedLock, file: &Path) -> Result<Schedule, LabError> {
+    let lock_of = |name: &str| (name == lock.name()).then(|| lock.clone());
+    let read = Schedule::read(file, &lock_of).map_err(|why| LabError::Kept(why.to_string()));
+    read.map(|(schedule, _)| schedule)
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -43,13 +45,13 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Keeps a schedule, and returns its file.
+/// Keeps a schedule, and returns its file, and the schedule as every replay will read it.
 pub fn keep(
     lock: &TestedLock,
     folder: &Path,
     name: &str,
     schedule: &Schedule,
-) -> Result<PathBuf, LabError> {
+) -> Result<(PathBuf, Schedule), LabError> {
     let folder = folder.join(lock.name());
     let file = folder.join(format!("{name}.json"));
     let failed = |why| LabError::Write { file: file.clone(), why };
@@ -59,5 +61,6 @@ pub fn keep(
     let part = folder.join(part);
     fs::write(&part, schedule.to_json()).map_err(failed)?;
     fs::rename(&part, &file).map_err(failed)?;
-    Ok(file)
+    let schedule = read(lock, &file)?;
+    Ok((file, schedule))
 }
