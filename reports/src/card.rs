@@ -119,6 +119,15 @@ impl Card {
         self.rows.iter().map(CardRow::outcome).max().unwrap_or(Outcome::Inconclusive)
     }
 
+    /// The worst that was seen of anything but the known weaknesses of the lock.
+    pub fn outcome_beyond_known(&self) -> Outcome {
+        let of = |row: &CardRow| match row.outcome() {
+            Outcome::Violated if row.is_known() => Outcome::Held,
+            outcome => outcome,
+        };
+        self.rows.iter().map(of).max().unwrap_or(Outcome::Inconclusive)
+    }
+
     /// The number of runs.
     pub fn runs(&self) -> u64 {
         self.rows.iter().map(|row| row.runs).sum()

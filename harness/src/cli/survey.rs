@@ -10,13 +10,14 @@ use crate::options::OPTIONS;
 const SURVEY_EXAMPLES: &str = "Examples:
   picklock survey --lock my-lock.toml
   picklock survey --client \"python3 my_lock.py\" --on redis --promises recovers --ttl 1s
-  picklock survey --lock my-lock.toml --junit target/junit.xml --markdown \"$GITHUB_STEP_SUMMARY\"
+  picklock survey --lock my-lock.toml --allow-known --junit target/junit.xml
+  picklock survey --lock my-lock.toml --markdown \"$GITHUB_STEP_SUMMARY\"
   picklock survey --algo redis-set-nx-px --backend sim
   picklock survey --lock my-lock.toml --deep
 
 Exit codes:
     0  the lock kept its promises under all faults that were tried
-    1  it broke one, expected or not
+    1  it broke one, known of the lock or not (with --allow-known: not known)
     2  something could not be told, and nothing was broken
   130  interrupted
   254  bad arguments, or a mistake in the definition file
@@ -61,6 +62,9 @@ pub struct SurveyArgs {
     /// a promise broke in a way that is not known of the lock.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// Ends with 0 where promises broke only in ways that are known of the lock.
+    #[arg(long)]
+    pub allow_known: bool,
     /// The folder for the run folders of runs that broke a promise.
     #[arg(long, value_name = "FOLDER", default_value = "store")]
     pub store: PathBuf,

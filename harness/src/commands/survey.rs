@@ -251,8 +251,12 @@ impl Survey<'_> {
             Format::Human => say(&card::terminal(&card, style())),
             Format::Json => json(&card).and_then(|text| say(&text)),
         });
-        Ok(match card.outcome() {
-            _ if !losses.is_empty() => losses.end(card.outcome()),
+        let outcome = match self.args.allow_known {
+            true => card.outcome_beyond_known(),
+            false => card.outcome(),
+        };
+        Ok(match outcome {
+            _ if !losses.is_empty() => losses.end(outcome),
             Outcome::Violated => Exit::Violated,
             _ if interrupted => Exit::Interrupted,
             outcome => losses.end(outcome),
