@@ -19,9 +19,21 @@ pub struct Allotment<S: Store> {
     /// such servers and take writes.
     #[cfg(feature = "real")]
     pub mark: fn(Vec<String>, String) -> Clearing<()>,
+    /// Returns the question after the mark of this name; `None` where servers have data in common,
+    /// which none loses alone.
+    pub ask_for_mark: Option<fn(&str) -> MarkQuestion>,
     /// Removes all keys of these servers that are of such allotments. Returns the number of them.
     #[cfg(feature = "real")]
     pub remove: fn(Vec<String>, Whose) -> Clearing<u64>,
+}
+
+/// A question to a server, which closes the connection after it, whether it still has a mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarkQuestion {
+    /// The bytes to send.
+    pub send: String,
+    /// The beginning of the answer of a server that has none.
+    pub gone: &'static str,
 }
 
 /// The way in which a program of somebody else, which knows no allotments, keeps to one.
@@ -155,6 +167,11 @@ impl StoreId {
         self.visit(MarkAllotment { servers, name })
     }
 
+    /// Returns the question after the mark of this name; `None` if no server can lose it alone.
+    pub fn ask_for_mark(self, name: &str) -> Option<MarkQuestion> {
+        self.visit(AskForMark(name))
+    }
+
     /// Removes all keys of such allotments. Returns the number of them.
     #[cfg(feature = "real")]
     pub fn remove_allotments(self, servers: Vec<String>, whose: Whose) -> Clearing<u64> {
@@ -189,6 +206,16 @@ impl Visit for OwnTroubles {
 
     fn visit<S: Store>(self) -> Self::Out {
         S::OWN_TROUBLES
+    }
+}
+
+struct AskForMark<'a>(&'a str);
+
+impl Visit for AskForMark<'_> {
+    type Out = Option<MarkQuestion>;
+
+    fn visit<S: Store>(self) -> Self::Out {
+        Some(S::ALLOTMENT.ok()?.ask_for_mark?(self.0))
     }
 }
 

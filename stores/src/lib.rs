@@ -37,7 +37,7 @@ pub mod zookeeper;
 
 #[cfg(feature = "real")]
 pub use allotment::Clearing;
-pub use allotment::{Allotment, ProgramAllotment, Whose};
+pub use allotment::{Allotment, MarkQuestion, ProgramAllotment, Whose};
 pub use base::Shape;
 pub use bookkeeper::Bookkeeper;
 pub use door::{Door, Login};

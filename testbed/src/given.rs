@@ -2,6 +2,7 @@
 //! others, and faults hit clients and their links alone. A run keeps to keys of its own there, and
 //! removes them.
 
+use super::probe::ask;
 use super::servers::{ClockAct, Servers, StartedServer};
 use super::wall_clock::ServerWallClock;
 use super::{Lack, broken, owner};
@@ -11,13 +12,16 @@ use futures_util::Stream;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use stores::{Cluster, StoreId, Whose, node_name};
+use stores::{Cluster, Door, MarkQuestion, StoreId, Whose, node_name};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::task::LocalSet;
 use tokio::time::timeout;
 
 /// The longest time for a connection to a server.
 const LIMIT: Duration = Duration::from_secs(5);
+
+/// The longest time for a look at a server.
+const LOOK_LIMIT: Duration = Duration::from_millis(500);
 
 /// The servers of a run that others use, too.
 pub struct GivenServers {
@@ -31,6 +35,8 @@ pub struct GivenServers {
 pub struct GivenServer {
     number: u32,
     address: SocketAddr,
+    /// The question whether it still has what the run left there before its first client.
+    mark: Option<MarkQuestion>,
 }
 
 impl GivenServers {
@@ -46,8 +52,7 @@ impl GivenServers {
 impl Servers for GivenServers {
     const BACKEND: &'static str = "servers";
     const OURS: bool = false;
-    /// There is nothing to see.
-    const LOOKS: Duration = Duration::from_secs(60);
+    const LOOKS: Duration = Duration::from_secs(1);
     type Server = GivenServer;
 
     fn can_set_clocks(_: StoreId, ability: Ability) -> Result<(), Lack> {
@@ -73,12 +78,13 @@ impl Servers for GivenServers {
     ) -> Result<Self, BackendError> {
         store.can_be_given(cluster.topology).map_err(|why| BackendError(why.into()))?;
         progress("looking at the servers");
-        let mut all = Vec::new();
+        let (mut all, allotment) = (Vec::new(), owner::own_name());
         for (number, given) in (0..).zip(&cluster.given) {
             let address = reached(number, given).await?;
-            all.push(Arc::new(GivenServer { number, address }));
+            let mark = store.ask_for_mark(&allotment);
+            all.push(Arc::new(GivenServer { number, address, mark }));
         }
-        let servers = Self { store, allotment: owner::own_name(), all };
+        let servers = Self { store, allotment, all };
         let addresses = servers.all.iter().map(|server| server.address.to_string()).collect();
         let mark = store.mark(addresses, servers.allotment.clone());
         let marked = LocalSet::new().run_until(mark).await;
@@ -216,7 +222,15 @@ impl StartedServer for GivenServer {
     }
 
     async fn interference(&self) -> Option<String> {
-        None
+        let MarkQuestion { send, gone } = self.mark.as_ref()?;
+        let door = Door::unlocked(self.address);
+        let asked = timeout(LOOK_LIMIT, ask(&door, send.as_bytes()));
+        // One that does not answer is heard of from clients.
+        let answer = asked.await.ok()?.ok()?;
+        let name = node_name(self.number);
+        answer.starts_with(gone).then(|| {
+            format!("{name} has lost its data: somebody emptied it, or it came back without them")
+        })
     }
 
     async fn shell_in_data(&self, _command: String) -> Result<String, BackendError> {

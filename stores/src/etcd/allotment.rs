@@ -16,6 +16,7 @@ pub const ALLOTMENT: Allotment<Etcd> = Allotment {
     programs: None,
     #[cfg(feature = "real")]
     mark: |servers, name| Box::pin(real::mark(servers, name)),
+    ask_for_mark: None,
     #[cfg(feature = "real")]
     remove: |servers, whose| Box::pin(real::remove(servers, whose)),
 };

@@ -1,7 +1,7 @@
 //! The allotment of a run on a memcached that others use, too: keys with a name in front.
 
 use super::{Memcached, Request};
-use crate::allotment::{Allotment, within};
+use crate::allotment::{Allotment, MarkQuestion, within};
 use base::{Answer, Link, LocalFuture, World};
 use std::rc::Rc;
 
@@ -11,6 +11,10 @@ pub const ALLOTMENT: Allotment<Memcached> = Allotment {
     programs: None,
     #[cfg(feature = "real")]
     mark: |servers, name| Box::pin(real::mark(servers, name)),
+    ask_for_mark: Some(|name| MarkQuestion {
+        send: format!("get {}\r\nquit\r\n", within(name, "")),
+        gone: "END\r\n",
+    }),
     #[cfg(feature = "real")]
     remove: |servers, whose| Box::pin(real::remove(servers, whose)),
 };

@@ -11,7 +11,7 @@
 //! behind it, so those are searched for: a few at a time.
 
 use super::{Redis, Refusal};
-use crate::allotment::{Allotment, END, ProgramAllotment};
+use crate::allotment::{Allotment, END, MarkQuestion, ProgramAllotment};
 use base::{Answer, CallError, Link, LocalFuture, World};
 use redis::{Arg, Cmd};
 use std::cell::RefCell;
@@ -28,6 +28,11 @@ pub const ALLOTMENT: Allotment<Redis> = Allotment {
     programs: Some(ProgramAllotment::Keys),
     #[cfg(feature = "real")]
     mark: |servers, name| Box::pin(real::mark(servers, name)),
+    // Clients may have made the set anew, but not with its own name in it.
+    ask_for_mark: Some(|name| MarkQuestion {
+        send: format!("SISMEMBER {name}{END} {name}{END}\r\nQUIT\r\n"),
+        gone: ":0\r\n",
+    }),
     #[cfg(feature = "real")]
     remove: |servers, whose| Box::pin(real::remove(servers, whose)),
 };
@@ -209,16 +214,17 @@ mod real {
         }
     }
 
-    /// Removes the keys that are in the mark or, where nobody has noted any, that have the name in
-    /// them; and the mark once there is none left.
+    /// Removes the keys that are in the mark or, where nobody has noted any or notes were lost, that
+    /// have the name in them; and the mark once there is none left.
     async fn clear_own(
         connection: &mut MultiplexedConnection,
         name: &str,
     ) -> Result<u64, RedisError> {
         let mark = within(name, "");
         let mut keys: Vec<Vec<u8>> = cmd("SMEMBERS").arg(&mark).query_async(connection).await?;
+        let noted = keys.len();
         keys.retain(|key| *key != mark.as_bytes());
-        if keys.is_empty() {
+        if keys.is_empty() || keys.len() == noted {
             keys = search(connection, &format!("*{mark}?*")).await?;
         }
         let mut removed = 0;

@@ -13,6 +13,7 @@ pub const ALLOTMENT: Allotment<ZooKeeper> = Allotment {
     programs: Some(ProgramAllotment::Folder),
     #[cfg(feature = "real")]
     mark: |servers, name| Box::pin(real::mark(servers, name)),
+    ask_for_mark: None,
     #[cfg(feature = "real")]
     remove: |servers, whose| Box::pin(real::remove(servers, whose)),
 };
