@@ -22,7 +22,7 @@ impl Keeper {
     pub fn of(lock: OwnLock, mut connection: impl ConnectionLike + Send + 'static) -> Self {
         Self::running(async move {
             let mut renewed = Instant::now();
-            // The last quarter is for what comes late: the first grant, and the word that it is lost.
+            // The last quarter is for what comes late: the first grant, and the word of a loss.
             while let Ok(Some(again)) =
                 timeout_at(renewed + lock.ttl * 3 / 4, renew(&lock, &mut connection)).await
             {

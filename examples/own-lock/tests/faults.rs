@@ -1,4 +1,5 @@
-//! The faults that the locks bear, and those that they do not, in thousands of schedules of picklock's simulator.
+//! The faults that the locks bear, and those that they do not, in thousands of schedules of
+//! picklock's simulator.
 
 mod tested;
 

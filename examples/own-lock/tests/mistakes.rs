@@ -10,8 +10,8 @@ use tested::{Kept, Majority, One, freed, granted};
 
 const TTL: Duration = Duration::from_secs(2);
 
-/// Searches for a mistake, which is shrunk and kept. From then on the kept schedule is run first, and
-/// has the same story and the same picture each time.
+/// Searches for a mistake, which is shrunk and kept. From then on the kept schedule is run first,
+/// and has the same story and the same picture each time.
 fn is_found_and_replayed(sight: &str, lab: impl Fn() -> Lab) {
     lab().ttl(TTL).assert_violated(sight);
     let replayed = || {
