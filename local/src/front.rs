@@ -28,12 +28,12 @@ pub fn source(number: u32) -> Ipv4Addr {
 /// dropped.
 pub struct Front {
     number: u16,
-    clients: Clients,
+    clients: LedClients,
     listening: AbortHandle,
 }
 
 /// The clients that may call there, once there are any.
-type Clients = Arc<OnceLock<Weak<dyn ClientEntrances>>>;
+type LedClients = Arc<OnceLock<Weak<dyn ClientEntrances>>>;
 
 impl Front {
     /// Opens it for a server, before these links, by who calls. The servers have their folders in
@@ -59,7 +59,7 @@ impl Front {
         let folder = folder.canonicalize().map_err(|e| broken("has no folder", e))?;
         let (number, listener) =
             open().map_err(|e: std::io::Error| broken("cannot open a port for servers", e))?;
-        let clients = Clients::default();
+        let clients = LedClients::default();
         let knows = Callers { server, links, folder, clients: clients.clone() };
         let listening = tokio::spawn(listen(listener, knows)).abort_handle();
         Ok(Self { number, clients, listening })
@@ -88,7 +88,7 @@ struct Callers {
     server: u32,
     links: Vec<(u32, Entrance)>,
     folder: PathBuf,
-    clients: Clients,
+    clients: LedClients,
 }
 
 impl Callers {

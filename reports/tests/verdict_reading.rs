@@ -4,6 +4,7 @@ mod common;
 
 use base::{Cause, Known, Outcome, Verdict};
 use common::{Sample, double_hold};
+use picklock_reports::card::{Card, CardRow};
 use picklock_reports::reading::{
     Surprise, breaches, expectation, expectations, grouped, last_word, properties, sentence,
     surprise,
@@ -48,6 +49,20 @@ fn one_unknown_breach_makes_it_a_surprise() {
     );
     sample.run.info.lock.known.clear();
     assert_eq!(word(&sample), "double hold, stale write accepted — not expected of this lock");
+}
+
+#[test]
+fn a_card_tells_known_weaknesses_from_others() {
+    let mut sample = double_hold();
+    let card = |sample: &Sample| {
+        let mut row = CardRow::of("pause-client", "");
+        row.add(&sample.run.info, &sample.verdicts, sample.outcome);
+        Card { rows: vec![row], ..Card::of(&sample.run.info, String::new()) }
+    };
+    assert_eq!(card(&sample).outcome(), Outcome::Violated);
+    assert_eq!(card(&sample).outcome_beyond_known(), Outcome::Held);
+    sample.run.info.lock.known.pop();
+    assert_eq!(card(&sample).outcome_beyond_known(), Outcome::Violated);
 }
 
 #[test]
