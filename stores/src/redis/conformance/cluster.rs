@@ -4,6 +4,7 @@
 
 use crate::conformance::{Killing, TimeRange, Times};
 use crate::model_network::ModelNetwork;
+use crate::{node_name, node_number};
 use redis::{Cmd, cmd};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -78,7 +79,7 @@ impl RepeatedQuestion {
     }
 
     fn ask(&mut self, subject: &mut dyn ClusterSubject) -> io::Result<()> {
-        let answer = portless(subject.ask(self.member, &self.command)?);
+        let answer = named(subject.ask(self.member, &self.command)?);
         if self.seen.last().is_none_or(|(_, last)| *last != answer) {
             self.seen.push((subject.now(), answer));
         }
@@ -104,11 +105,13 @@ impl RepeatedQuestion {
     }
 }
 
-/// An answer without the port of the member that it names, which each subject has others of.
-fn portless(answer: String) -> String {
-    match answer.rsplit_once(':') {
-        Some((moved, _port)) if answer.starts_with("(error) MOVED") => moved.into(),
-        _ => answer,
+/// An answer without the address of the member that it names, which each subject has others of.
+fn named(answer: String) -> String {
+    let told = answer.strip_prefix("(error) MOVED ").and_then(|told| told.split_once(' '));
+    let member = told.and_then(|(slot, place)| Some((slot, place.rsplit_once(':')?.0)));
+    match member.and_then(|(slot, member)| Some((slot, node_number(member)?))) {
+        Some((slot, member)) => format!("(error) MOVED {slot} {}", node_name(member)),
+        None => answer,
     }
 }
 
