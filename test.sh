@@ -112,11 +112,11 @@ step "formatting"
 cargo fmt --all -- --check
 eighth=$(which_eighth)
 tests() { cargo test --release --workspace "$@"; }
-# Two lanes of tests that wait most of the time, one after the other in each; and those that look at all of the machine
-# or are about its speed. All but the one that needs the build with Toxiproxy.
-lane_1=(real_table real_ledger real_routed real_script)
-lane_2=(real_own_lock real_conformance real_lab real_given)
-alone=(real_backend real_clock real_interference real_killed real_leftovers)
+# Two lanes of tests that wait most of the time, one after the other in each; and those that look at all of the machine,
+# are about its speed, or make as many runs at a time as it bears. All but the one that needs the build with Toxiproxy.
+lane_1=(real_table real_ledger real_script)
+lane_2=(real_conformance real_given real_lab real_routed)
+alone=(real_own_lock real_backend real_clock real_interference real_killed real_leftovers)
 step "the build of picklock and of its tests on real servers"
 built=$(printf -- ' --test %s' "${lane_1[@]}" "${lane_2[@]}" "${alone[@]}")
 # shellcheck disable=SC2086
