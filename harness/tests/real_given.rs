@@ -250,7 +250,7 @@ fn runs_from_two_machines_leave_each_other_alone() {
     let mut killed = start("60s", 1);
     killed.kill().expect("it lives");
     killed.wait().expect("it has ended");
-    let mut run = start("25s", 2);
+    let mut run = start("45s", 2);
     holds(servers.addresses(), what[1], what[3]);
     assert!(run.try_wait().expect("a child").is_none(), "it ended before the one beside it");
     assert_eq!(runs_elsewhere(address), 2);
