@@ -115,21 +115,26 @@ tests() { cargo test --release --workspace "$@"; }
 # Two lanes of tests that wait most of the time, one after the other in each; and those that look at all of the machine,
 # are about its speed, or make as many runs at a time as it bears. All but the one that needs the build with Toxiproxy.
 lane_1=(real_table real_ledger real_script)
-lane_2=(real_conformance real_given real_lab real_routed)
-alone=(real_own_lock real_backend real_clock real_interference real_killed real_leftovers)
+lane_2=(real_conformance real_lab real_routed)
+alone=(real_own_lock real_backend real_clock real_given real_interference real_killed real_leftovers)
 step "the build of picklock and of its tests on real servers"
 built=$(printf -- ' --test %s' "${lane_1[@]}" "${lane_2[@]}" "${alone[@]}")
 # shellcheck disable=SC2086
-tests --no-run $built 2>&1 | tee target/built.log
+CARGO_TERM_COLOR=never tests --no-run $built 2>&1 | tee target/built.log
 # Runs tests by their programs: while something is built, as what only computes is, no `cargo` can begin.
-run_tests() {
-    for name in "$@"; do
-        for program in $(sed -n "s|.*Executable tests/$name[./].*(\(.*\))|\1|p" target/built.log); do
-            printf '\n   Running %s\n' "$program"
-            "$program"
-        done
+programs() { for name in "$@"; do sed -n "s|.*Executable tests/$name[./].*(\(.*\))|\1|p" target/built.log; done; }
+for name in "${lane_1[@]}" "${lane_2[@]}" "${alone[@]}"; do
+    [ -n "$(programs "$name")" ] || { echo "there is no test program of $name" >&2; exit 1; }
+done
+run_alone() {
+    for program in "$@"; do
+        printf '\n   Running %s\n' "$program"
+        "$program" </dev/null
     done
 }
+# What fails beside others is noted, to be run once more when it is alone.
+: >target/again
+run_in_lane() { for program in "$@"; do run_alone "$program" || echo "$program" >>target/again; done; }
 
 # What only computes runs beside the tests on real servers, most of which wait, and gives way to them. Linux weighs
 # sessions against each other whatever the niceness of their processes, and a session has a niceness of its own.
@@ -156,15 +161,15 @@ trap 'kill -- -$computed $layers 2>/dev/null || true' EXIT
 wait $layers || true
 export PICKLOCK_EIGHTH=$eighth
 step "tests on real servers: models, faults, and eighth $eighth of the rows and libraries"
-run_tests "${lane_2[@]}" >target/lane.log 2>&1 &
+run_in_lane $(programs "${lane_2[@]}") >target/lane.log 2>&1 &
 lane=$!
 trap 'kill -- -$computed $lane 2>/dev/null || true' EXIT
-run_tests "${lane_1[@]}"
-wait $lane || { cat target/lane.log; exit 1; }
+run_in_lane $(programs "${lane_1[@]}")
+wait $lane
 trap 'kill -- -$computed 2>/dev/null || true' EXIT
-grep -E "^test |result:" target/lane.log
-step "tests on real servers: how they are run, and what is left of them"
-run_tests "${alone[@]}"
+cat target/lane.log
+step "tests on real servers: how they are run, what is left of them, and what failed beside others"
+run_alone $(programs "${alone[@]}") $(cat target/again)
 step "tests that only compute"
 wait $computed || { cat target/computed.log; exit 1; }
 trap - EXIT
