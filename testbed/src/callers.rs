@@ -8,7 +8,7 @@ use super::testbed::Testbed;
 use base::Node;
 use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// The ways into the links of clients, for connections that were accepted elsewhere.
 pub trait ClientEntrances: Send + Sync {
@@ -40,7 +40,7 @@ fn caller(socket: OpenSocket, clients: &[(Node, u32)]) -> Option<u32> {
 }
 
 /// Returns the process group of a process; `None` if it is none, or is gone.
-fn group_of(process: &PathBuf) -> Option<u32> {
+fn group_of(process: &Path) -> Option<u32> {
     let stat = fs::read_to_string(process.join("stat")).ok()?;
     // Behind the name, which may be anything: its state, its parent, its group.
     stat.rsplit_once(") ")?.1.split(' ').nth(2)?.parse().ok()
@@ -58,7 +58,7 @@ mod tests {
         let stream = TcpStream::connect(to).expect("connected");
         let from = stream.local_addr().expect("an address");
         let socket = tcp_owner::find(from, to).expect("it is open");
-        let group = group_of(&PathBuf::from("/proc/self")).expect("a group");
+        let group = group_of(Path::new("/proc/self")).expect("a group");
         let clients = [(Node::Client(2), 1), (Node::Client(4), group)];
         assert_eq!(caller(socket, &clients), Some(4));
         assert_eq!(caller(socket, &clients[..1]), None);
