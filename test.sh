@@ -146,7 +146,7 @@ compute() {
     step "tests: the simulator, the checkers, the reports"
     # Once a week the matrix of locks and nemeses gets more seeds.
     export PICKLOCK_MATRIX=${PICKLOCK_MATRIX:-1} PICKLOCK_COVERAGE=${PICKLOCK_COVERAGE:-10}
-    # The example as a crate of somebody else takes as long to build as all of this: a job of its own has it (ci.yml).
+    # The example as a crate of somebody else takes minutes to build: a job of its own has it (ci.yml).
     tests --lib --bins --test '[!or]*' --test oracle
     tests --doc
     step "lints"
