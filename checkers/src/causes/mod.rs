@@ -200,8 +200,8 @@ pub(crate) fn foreign_releases(case: &Case<'_>, books: &Books) -> Vec<Occurrence
     let thefts = books.thefts(|by, at_ns| loss::has_won(case, books, by, at_ns));
     let release = |(at_ns, by, (owner, write)): (u64, u32, (u32, books::Written))| {
         let robbed = books.busy_with(case, owner, write.at_ns)?;
-        // What a release writes is no lock: a list, say, that wakes those who wait.
-        if ClaimStep::of(case, robbed, write.at_ns) == ClaimStep::Releasing {
+        // What a release writes, however late, is no lock: a list, say, that wakes those who wait.
+        if robbed.freeing.is_some_and(|begun| case.time(begun) <= write.at_ns) {
             return None;
         }
         let Some(claim) = books.busy_with(case, by, at_ns) else {

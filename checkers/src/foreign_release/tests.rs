@@ -133,6 +133,25 @@ fn the_ledger_knows_of_a_release_without_a_grant_and_of_one_of_what_was_lost() {
     );
 }
 
+/// Also where the release was carried out after its client had given it up.
+#[test]
+fn a_signal_that_a_release_left_is_nobodys_lock() {
+    ANY.accepts(
+        "
+        store   |  0    a1      b
+        store b |       0       b
+        p0      | A===r?
+        p1      |  a------A====r-O",
+    );
+    ANY.accepts(
+        "
+        store   |  0   a 1      b
+        store b |      0        b
+        p0      | A===r-O
+        p1      |  a------A====r-O",
+    );
+}
+
 #[test]
 fn who_compares_frees_only_his_own() {
     ANY.accepts(
