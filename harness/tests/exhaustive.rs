@@ -42,6 +42,9 @@ fn clean(enumeration: &Enumeration) {
     assert!(found.extent.states > 20 && found.extent.schedules > 1, "{found:?}");
 }
 
+/// The locks that live as long as a connection.
+const ON_CONNECTION: [&str; 3] = ["postgres-advisory", "postgres-advisory-xact", "postgres-row"];
+
 #[test]
 fn correct_locks_break_in_no_schedule() {
     for name in ["redis-set-nx-px", "redis-set-nx-px-fenced"] {
@@ -49,7 +52,7 @@ fn correct_locks_break_in_no_schedule() {
         clean(&lock(name).with(|case| case.clients = 3));
         clean(&lock(name).with(|case| case.cycles = 2));
     }
-    for name in ["zk-exclusive", "zk-sequential", "zk-rw", "postgres-advisory", "postgres-row"] {
+    for name in ["zk-exclusive", "zk-sequential", "zk-rw"].into_iter().chain(ON_CONNECTION) {
         clean(&lock(name));
     }
 }
@@ -60,7 +63,7 @@ fn correct_locks_survive_a_crash_and_a_lost_connection_anywhere() {
         clean(&lock("redis-set-nx-px").with(fault(kind)));
         clean(&lock("zk-exclusive").with(fault(kind)));
     }
-    for name in ["zk-sequential", "postgres-advisory", "postgres-row"] {
+    for name in ["zk-sequential"].into_iter().chain(ON_CONNECTION) {
         clean(&lock(name).with(fault(FaultKind::Crash)));
     }
 }
@@ -68,7 +71,7 @@ fn correct_locks_survive_a_crash_and_a_lost_connection_anywhere() {
 /// Its server may hear of that before its client does.
 #[test]
 fn a_lock_on_a_connection_goes_with_it() {
-    for name in ["postgres-advisory", "postgres-row"] {
+    for name in ON_CONNECTION {
         let lost = lock(name).with(fault(FaultKind::Reset));
         let lines = breaks(&lost, "double hold", Cause::HolderCutOff);
         assert!(

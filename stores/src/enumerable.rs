@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::hash::Hasher;
 use std::ops::Range;
 
-use crate::model::{Out, ServerModel};
+use crate::model::{Clocks, Out, ServerModel};
 
 /// A server that can be enumerated, on its own.
 pub trait Enumerable: ServerModel + Clone {
@@ -29,6 +29,9 @@ pub trait Enumerable: ServerModel + Clone {
 
     /// Ends a session.
     fn expire(&mut self, _session: i64, _out: &mut Vec<Out<Self::Packet>>) {}
+
+    /// Ends the waits of clients that would end by time, which stands still here.
+    fn end_timed_waits(&mut self, _at: Clocks, _out: &mut Vec<Out<Self::Packet>>) {}
 
     /// Returns true if the server may send something to one of these connections that nobody asked
     /// for.

@@ -78,7 +78,7 @@ pub fn pair(lock: &LockSpec, nemesis: &str) -> Pair {
             _ => &mut pair.inconclusive,
         } += 1;
         for anomaly in judgement.verdicts.iter().flat_map(|verdict| &verdict.anomalies) {
-            let cause = anomaly.cause.only().map_or("no known cause", Cause::name);
+            let cause = anomaly.cause.names();
             *pair.seen.entry(format!("{} by {cause}", anomaly.name)).or_default() += 1;
         }
     }

@@ -333,6 +333,7 @@ impl<S: Store> Explorer<S> {
         let mut server = stored.server.clone();
         let mut out = Vec::new();
         work(&mut server, &mut out);
+        server.end_timed_waits(clocks(state), &mut out);
         let mut noted = Vec::new();
         server.take_journal(&mut noted);
         seen.note(by.map(|(client, _)| client), noted);

@@ -164,16 +164,18 @@ impl StepDraw {
         }
         let name = self.rng.below(ROWS).to_string();
         let key = name.clone();
-        let drawn = match self.rng.below(if waits { 4 } else { 13 }) {
+        let drawn = match self.rng.below(if waits { 4 } else { 16 }) {
             0 => Statement::AdvisoryUnlock { key },
             1 => Statement::Commit,
             2 => Statement::Rollback,
             3 => Statement::Ping,
             4 => Statement::TryAdvisoryLock { key },
             5 | 6 => Statement::AdvisoryLock { key },
-            7 => Statement::Begin,
-            8 if !in_transaction => Statement::InsertRow { name },
-            8 | 9 => Statement::LockRow { name, wait: false },
+            7 => Statement::TryAdvisoryXactLock { key },
+            8 | 9 => Statement::AdvisoryXactLock { key },
+            10 => Statement::Begin,
+            11 if !in_transaction => Statement::InsertRow { name },
+            11 | 12 => Statement::LockRow { name, wait: false },
             _ => Statement::LockRow { name, wait: true },
         };
         if self.model.server.keeps_order(session, &drawn) { drawn } else { Statement::Ping }

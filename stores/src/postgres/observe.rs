@@ -8,7 +8,7 @@
 //! when exactly a session ends: it is over when the server says so (`FATAL`), or when its
 //! connection is closed.
 
-use super::model::Lockable;
+use super::model::{LockScope, Lockable, Taken};
 use super::wire_connection::{Deed, WireConnection};
 use crate::model::{By, Name, Noted, What};
 use crate::observation::{
@@ -66,8 +66,8 @@ struct SessionReport {
     sessions: i64,
     /// The deeds that are not reported yet, each with the time at which it became known, in order.
     known: VecDeque<(u64, SessionKey, Deed)>,
-    /// The locks that somebody has, with the number of times that it has taken each.
-    taken: BTreeMap<Lockable, (SessionKey, u32)>,
+    /// The locks that somebody has, with the ways in which it has each.
+    taken: BTreeMap<Lockable, (SessionKey, Taken)>,
 }
 
 impl SessionReport {
@@ -128,7 +128,7 @@ impl SessionReport {
     /// The session that has what is taken here.
     fn owner(&self, deed: &Deed) -> Option<SessionKey> {
         match deed {
-            Deed::Takes(lock) => self.taken.get(lock).map(|(who, _)| *who),
+            Deed::Takes(lock, _) => self.taken.get(lock).map(|(who, _)| *who),
             _ => None,
         }
     }
@@ -137,25 +137,25 @@ impl SessionReport {
         let by = By::Session(who.0);
         match deed {
             Deed::Begins => self.tell(at_ns, who, None, What::SessionBegan(who.0)),
-            Deed::Takes(lock) => {
-                let (_, times) = self.taken.entry(lock.clone()).or_insert((who, 0));
-                *times += 1;
-                if *times == 1 {
+            Deed::Takes(lock, scope) => {
+                let (_, taken) = self.taken.entry(lock.clone()).or_insert((who, Taken::default()));
+                let was_free = taken.is_free();
+                taken.take(scope);
+                if was_free {
                     self.tell(at_ns, who, Some(&lock), What::Written(by));
                 }
             }
             Deed::Gives(lock) => {
-                let times = self.taken.get_mut(&lock).map(|(_, times)| times);
-                if times.is_some_and(|times| {
-                    *times -= 1;
-                    *times == 0
-                }) {
-                    self.free(at_ns, who, |it| *it == lock, What::Deleted(by));
+                if let Some((_, taken)) = self.taken.get_mut(&lock) {
+                    taken.give_back(LockScope::Session);
                 }
+                self.free(at_ns, who, Taken::is_free, What::Deleted(by));
             }
-            Deed::GivesRows => {
-                let is_row = |lock: &Lockable| matches!(lock, Lockable::Row(_));
-                self.free(at_ns, who, is_row, What::Deleted(by));
+            Deed::HasNoTransaction => {
+                for (_, taken) in self.taken.values_mut().filter(|(owner, _)| *owner == who) {
+                    taken.give_back(LockScope::Transaction);
+                }
+                self.free(at_ns, who, Taken::is_free, What::Deleted(by));
             }
             Deed::Ends => {
                 let ended = What::SessionEnded(who.0);
@@ -171,10 +171,10 @@ impl SessionReport {
         &mut self,
         at_ns: u64,
         who: SessionKey,
-        which: impl Fn(&Lockable) -> bool,
+        which: impl Fn(Taken) -> bool,
         what: What,
     ) -> usize {
-        let own = self.taken.iter().filter(|(lock, (by, _))| *by == who && which(lock));
+        let own = self.taken.iter().filter(|(_, (by, taken))| *by == who && which(*taken));
         let freed: Vec<Lockable> = own.map(|(lock, _)| lock.clone()).collect();
         for lock in &freed {
             self.taken.remove(lock);
@@ -214,6 +214,8 @@ mod tests {
     const TRY: &str = "> SELECT pg_try_advisory_lock(hashtextextended('k', 0))";
     const UNLOCK: &str = "> SELECT pg_advisory_unlock(hashtextextended('k', 0))";
     const ROW: &str = "> SELECT name FROM locks WHERE name = 'it''s' FOR UPDATE";
+    const XACT: &str = "> SELECT pg_advisory_xact_lock(hashtextextended('k', 0))";
+    const TRY_XACT: &str = "> SELECT pg_try_advisory_xact_lock(hashtextextended('k', 0))";
 
     fn message(kind: u8, body: &[u8]) -> Vec<u8> {
         let length = (body.len() as u32 + 4).to_be_bytes();
@@ -306,6 +308,19 @@ mod tests {
             "16 SessionEnded(3) advisory lock k",
         ];
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn an_advisory_lock_is_free_when_its_session_and_its_transaction_have_given_it_back() {
+        let mut transcript = vec![(1, "opens"), (1, LOCK), (1, "< - I"), (1, "> BEGIN")];
+        transcript.extend([(1, "< - T"), (1, TRY_XACT), (1, "< t T"), (1, UNLOCK), (1, "< t T")]);
+        transcript.extend([(1, "> COMMIT"), (1, "< - I"), (1, XACT), (1, "< - I")]);
+        let expected = [
+            "0 SessionBegan(1) ",
+            "2 Written(Session(1)) advisory lock k",
+            "10 Deleted(Session(1)) advisory lock k",
+        ];
+        assert_eq!(reported(&transcript), expected);
     }
 
     #[test]

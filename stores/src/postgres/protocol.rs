@@ -100,9 +100,19 @@ pub enum Statement {
         /// The name of the lock.
         key: String,
     },
+    /// Waits for an advisory lock, which the transaction has until it ends. Replies `Done`.
+    AdvisoryXactLock {
+        /// The name of the lock.
+        key: String,
+    },
+    /// Takes it until the transaction ends if it is free: `Answer`.
+    TryAdvisoryXactLock {
+        /// The name of the lock.
+        key: String,
+    },
     /// Begins a transaction. Replies `Done`.
     Begin,
-    /// Ends it; its rows are free. Replies `Done`.
+    /// Ends it; what it has locked is free. Replies `Done`.
     Commit,
     /// Ends it, and undoes what it did. Replies `Done`.
     Rollback,
@@ -126,6 +136,8 @@ named_commands!(Statement {
     AdvisoryLock => "pg_advisory_lock",
     TryAdvisoryLock => "pg_try_advisory_lock",
     AdvisoryUnlock => "pg_advisory_unlock",
+    AdvisoryXactLock => "pg_advisory_xact_lock",
+    TryAdvisoryXactLock => "pg_try_advisory_xact_lock",
     Begin => "BEGIN",
     Commit => "COMMIT",
     Rollback => "ROLLBACK",
@@ -145,6 +157,8 @@ impl Statement {
             Self::AdvisoryLock { key } => advisory("pg_advisory_lock", key),
             Self::TryAdvisoryLock { key } => advisory("pg_try_advisory_lock", key),
             Self::AdvisoryUnlock { key } => advisory("pg_advisory_unlock", key),
+            Self::AdvisoryXactLock { key } => advisory("pg_advisory_xact_lock", key),
+            Self::TryAdvisoryXactLock { key } => advisory("pg_try_advisory_xact_lock", key),
             Self::Begin => "BEGIN".into(),
             Self::Commit => "COMMIT".into(),
             Self::Rollback => "ROLLBACK".into(),
@@ -169,6 +183,8 @@ impl Statement {
             Self::AdvisoryLock { key: name() },
             Self::TryAdvisoryLock { key: name() },
             Self::AdvisoryUnlock { key: name() },
+            Self::AdvisoryXactLock { key: name() },
+            Self::TryAdvisoryXactLock { key: name() },
             Self::Begin,
             Self::Commit,
             Self::Rollback,

@@ -88,11 +88,12 @@ fn reply(statement: &Statement, messages: &[SimpleQueryMessage]) -> Reply {
         _ => None,
     });
     match statement {
-        Statement::TryAdvisoryLock { .. } | Statement::AdvisoryUnlock { .. } => {
-            Reply::Answer(first == Some(Some("t")))
-        }
+        Statement::TryAdvisoryLock { .. }
+        | Statement::TryAdvisoryXactLock { .. }
+        | Statement::AdvisoryUnlock { .. } => Reply::Answer(first == Some(Some("t"))),
         Statement::LockRow { .. } => Reply::Answer(first.is_some()),
         Statement::AdvisoryLock { .. }
+        | Statement::AdvisoryXactLock { .. }
         | Statement::Begin
         | Statement::Commit
         | Statement::Rollback

@@ -1,7 +1,7 @@
 //! A client's connection in version 3.0 of the protocol, as the bytes that go over it tell.
 
 use super::Statement;
-use super::model::Lockable;
+use super::model::{LockScope, Lockable};
 use std::collections::VecDeque;
 
 /// A thing that a session does with locks, or itself.
@@ -10,11 +10,11 @@ pub enum Deed {
     /// It is open.
     Begins,
     /// It has been granted a lock.
-    Takes(Lockable),
+    Takes(Lockable, LockScope),
     /// It has given one back that it took once.
     Gives(Lockable),
-    /// It is in no transaction, or in one that has failed, so that it has no rows.
-    GivesRows,
+    /// It is in no transaction, or in one that has failed.
+    HasNoTransaction,
     /// It is over.
     Ends,
 }
@@ -84,19 +84,27 @@ impl WireConnection {
         let (row, has_failed) = (self.row.take(), std::mem::take(&mut self.has_failed));
         let (is_true, is_there) = (row == Some(b't'), row.is_some());
         let deed = match self.asked.pop_front()?.filter(|_| !has_failed) {
-            Some(Statement::AdvisoryLock { key }) => Some(Deed::Takes(Lockable::Advisory(key))),
+            Some(Statement::AdvisoryLock { key }) => {
+                Some(Deed::Takes(Lockable::Advisory(key), LockScope::Session))
+            }
             Some(Statement::TryAdvisoryLock { key }) if is_true => {
-                Some(Deed::Takes(Lockable::Advisory(key)))
+                Some(Deed::Takes(Lockable::Advisory(key), LockScope::Session))
+            }
+            Some(Statement::AdvisoryXactLock { key }) if in_transaction => {
+                Some(Deed::Takes(Lockable::Advisory(key), LockScope::Transaction))
+            }
+            Some(Statement::TryAdvisoryXactLock { key }) if is_true && in_transaction => {
+                Some(Deed::Takes(Lockable::Advisory(key), LockScope::Transaction))
             }
             Some(Statement::AdvisoryUnlock { key }) if is_true => {
                 Some(Deed::Gives(Lockable::Advisory(key)))
             }
             Some(Statement::LockRow { name, .. }) if is_there && in_transaction => {
-                Some(Deed::Takes(Lockable::Row(name)))
+                Some(Deed::Takes(Lockable::Row(name), LockScope::Transaction))
             }
             _ => None,
         };
-        Some(deed.into_iter().chain((!in_transaction).then_some(Deed::GivesRows)))
+        Some(deed.into_iter().chain((!in_transaction).then_some(Deed::HasNoTransaction)))
     }
 }
 

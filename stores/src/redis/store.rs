@@ -18,6 +18,7 @@ use super::{
     SlotRouted, launches, settable_clock,
 };
 use crate::driver::CallDriver;
+use crate::model::{Clocks, Out};
 #[cfg(feature = "real")]
 use crate::observation::Observer;
 use crate::zookeeper::Timing;
@@ -223,6 +224,10 @@ impl Enumerable for Server {
             (String::from_utf8_lossy(name).into_owned(), stamp.finish())
         };
         self.entries().map(thing).collect()
+    }
+
+    fn end_timed_waits(&mut self, at: Clocks, out: &mut Vec<Out<Packet>>) {
+        self.time_out_waits(at, out);
     }
 
     fn words(packet: &Packet) -> String {

@@ -8,9 +8,12 @@ mod memcached_add;
 mod memcached_add_as_printed;
 mod postgres;
 mod postgres_advisory;
+mod postgres_advisory_xact;
 mod postgres_row;
+mod postgres_transaction;
 mod process_fields;
 mod program;
+mod redis_blpop;
 mod redis_getset;
 mod redis_getset_php;
 mod redis_lock_class_as_printed;
@@ -70,12 +73,14 @@ pub const LOCKS: &[&LockSpec] = &[
     &redis_timestamp_del::SPEC,
     &redis_getset::SPEC,
     &redis_getset_php::SPEC,
+    &redis_blpop::SPEC,
     &redis_redisson::SPEC,
     &redis_semaphore::SPEC,
     &redlock::SPEC,
     &memcached_add::SPEC,
     &memcached_add_as_printed::SPEC,
     &postgres_advisory::SPEC,
+    &postgres_advisory_xact::SPEC,
     &postgres_row::SPEC,
     &etcd_lease::SPEC,
     &etcd_mutex::SPEC,

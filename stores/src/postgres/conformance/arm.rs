@@ -89,6 +89,8 @@ fn named(mut step: SessionStep, sequence: &str) -> SessionStep {
         Statement::AdvisoryLock { key: name }
         | Statement::TryAdvisoryLock { key: name }
         | Statement::AdvisoryUnlock { key: name }
+        | Statement::AdvisoryXactLock { key: name }
+        | Statement::TryAdvisoryXactLock { key: name }
         | Statement::InsertRow { name }
         | Statement::LockRow { name, .. },
     ) = &mut step

@@ -6,7 +6,7 @@ use std::fmt;
 /// A thing that one session at a time can lock.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lockable {
-    /// An advisory lock. A session may take it several times.
+    /// An advisory lock. A session may take it several times, and its transaction once more.
     Advisory(String),
     /// A row of the table. A transaction that has locked it may do so again.
     Row(String),
@@ -21,15 +21,66 @@ impl fmt::Display for Lockable {
     }
 }
 
+/// The scope in which a lock is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LockScope {
+    /// The session has it until it has given it back as many times as it has taken it.
+    Session,
+    /// The session has it until its transaction ends.
+    Transaction,
+}
+
+/// The ways in which a session has a lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Taken {
+    /// The number of times that it has taken it, and not yet given it back.
+    times: u32,
+    /// True if it has it until its transaction ends.
+    in_transaction: bool,
+}
+
+impl Taken {
+    /// Takes it, possibly once more.
+    pub const fn take(&mut self, scope: LockScope) {
+        match scope {
+            LockScope::Session => self.times += 1,
+            LockScope::Transaction => self.in_transaction = true,
+        }
+    }
+
+    /// Gives it back once, or as the transaction ends. Returns false if it was not taken so.
+    pub const fn give_back(&mut self, scope: LockScope) -> bool {
+        match scope {
+            LockScope::Session if self.times == 0 => return false,
+            LockScope::Session => self.times -= 1,
+            LockScope::Transaction => return std::mem::replace(&mut self.in_transaction, false),
+        }
+        true
+    }
+
+    /// Returns true if the session does not have it any more.
+    pub const fn is_free(self) -> bool {
+        self.times == 0 && !self.in_transaction
+    }
+}
+
 /// A lock, as long as somebody has it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct TakenLock {
     /// The connection whose session has it.
     by: u64,
-    /// The number of times that it has taken it.
-    times: u32,
+    /// The ways in which that has it.
+    taken: Taken,
     /// The connections that wait for it, in order.
-    waiting: VecDeque<u64>,
+    waiting: VecDeque<(u64, LockScope)>,
+}
+
+impl TakenLock {
+    fn new(by: u64, scope: LockScope, waiting: VecDeque<(u64, LockScope)>) -> Self {
+        let mut taken = Taken::default();
+        taken.take(scope);
+        Self { by, taken, waiting }
+    }
 }
 
 /// All locks that somebody has.
@@ -38,13 +89,12 @@ pub struct Locks(BTreeMap<Lockable, TakenLock>);
 
 impl Locks {
     /// Takes a lock if it is free or the session's own. Returns false if it is another's.
-    pub fn take(&mut self, what: &Lockable, who: u64) -> bool {
+    pub fn take(&mut self, what: &Lockable, who: u64, scope: LockScope) -> bool {
         match self.0.get_mut(what) {
-            Some(taken) if taken.by != who => return false,
-            Some(taken) => taken.times += u32::from(matches!(what, Lockable::Advisory(_))),
+            Some(lock) if lock.by != who => return false,
+            Some(lock) => lock.taken.take(scope),
             None => {
-                let taken = TakenLock { by: who, times: 1, waiting: VecDeque::new() };
-                self.0.insert(what.clone(), taken);
+                self.0.insert(what.clone(), TakenLock::new(who, scope, VecDeque::new()));
             }
         }
         true
@@ -55,43 +105,38 @@ impl Locks {
         self.0.get(what).is_some_and(|taken| taken.by == who)
     }
 
-    /// Has a session wait for a lock that is another's. Returns true if it is the first to wait.
-    pub fn wait(&mut self, what: &Lockable, who: u64) -> bool {
-        let Some(taken) = self.0.get_mut(what) else { return false };
-        taken.waiting.push_back(who);
-        taken.waiting.len() == 1
+    /// Has a session wait for a lock that is another's.
+    pub fn wait(&mut self, what: &Lockable, who: u64, scope: LockScope) {
+        if let Some(taken) = self.0.get_mut(what) {
+            taken.waiting.push_back((who, scope));
+        }
     }
 
     /// Has a session wait no longer.
     pub fn give_up(&mut self, what: &Lockable, who: u64) {
         if let Some(taken) = self.0.get_mut(what) {
-            taken.waiting.retain(|waiting| *waiting != who);
+            taken.waiting.retain(|(waiting, _)| *waiting != who);
         }
     }
 
     /// The session that waits for a lock before all others.
     pub fn first(&self, what: &Lockable) -> Option<u64> {
-        self.0.get(what)?.waiting.front().copied()
+        self.0.get(what)?.waiting.front().map(|(first, _)| *first)
     }
 
-    /// Gives back a lock as many times as it was taken, or once. Returns true if it is free then.
-    pub fn give_back(&mut self, what: &Lockable, all: bool) -> bool {
-        let Some(taken) = self.0.get_mut(what) else { return false };
-        taken.times = if all { 0 } else { taken.times - 1 };
-        taken.times == 0
+    /// Gives back a lock that a session has, once or as its transaction ends. Returns whether it is
+    /// free then; `None`: the session had not taken it so.
+    pub fn give_back(&mut self, what: &Lockable, who: u64, scope: LockScope) -> Option<bool> {
+        let lock = self.0.get_mut(what).filter(|lock| lock.by == who)?;
+        lock.taken.give_back(scope).then(|| lock.taken.is_free())
     }
 
-    /// Hands a lock that was given back to whoever waits for it first, and returns that one.
+    /// Hands a lock on to whoever waits for it first, and returns that one.
     pub fn hand_on(&mut self, what: &Lockable) -> Option<u64> {
-        let next = self.0.get_mut(what).and_then(|taken| {
-            taken.by = taken.waiting.pop_front()?;
-            taken.times = 1;
-            Some(taken.by)
-        });
-        if next.is_none() {
-            self.0.remove(what);
-        }
-        next
+        let mut waiting = self.0.remove(what)?.waiting;
+        let (next, scope) = waiting.pop_front()?;
+        self.0.insert(what.clone(), TakenLock::new(next, scope, waiting));
+        Some(next)
     }
 
     /// The locks that a session has.

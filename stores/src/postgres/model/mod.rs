@@ -13,7 +13,8 @@
 //! (for the transaction of its owner, and no longer for the first of the queue), and has the whole
 //! time anew.
 //!
-//! An error undoes its transaction at once: the rows are free before the client has ended it.
+//! An error undoes its transaction at once: what it has locked is free before the client has ended
+//! it.
 //!
 //! A restart ends all sessions and transactions, and what they have locked is free. Rows stay.
 
@@ -29,8 +30,10 @@ use std::hash::{Hash, Hasher};
 use super::{Packet, Refusal, Reply, Statement};
 use crate::model::{By, Clocks, Name, Noted, Out, Peer, ServerModel, What};
 use backend::{BackendProcess, Blocked, TransactionState};
-pub(super) use locks::Lockable;
 use locks::Locks;
+#[cfg(feature = "real")]
+pub(super) use locks::Taken;
+pub(super) use locks::{LockScope, Lockable};
 
 /// A simulated PostgreSQL server.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +55,14 @@ type Outgoing = Vec<Out<Packet>>;
 type StatementOutcome = Option<Result<Reply, Refusal>>;
 
 const DONE: StatementOutcome = Some(Ok(Reply::Done));
+
+/// The reply to whoever has waited for a lock, or has got it at once.
+const fn granted(what: &Lockable) -> Reply {
+    match what {
+        Lockable::Advisory(_) => Reply::Done,
+        Lockable::Row(_) => Reply::Answer(true),
+    }
+}
 
 fn answer(answer: bool) -> StatementOutcome {
     Some(Ok(Reply::Answer(answer)))
@@ -85,7 +96,9 @@ impl Server {
     #[cfg(any(test, feature = "real"))]
     pub(super) fn keeps_order(&self, connection: u64, statement: &Statement) -> bool {
         let wanted = match statement {
-            Statement::AdvisoryLock { key } => Lockable::Advisory(key.clone()),
+            Statement::AdvisoryLock { key } | Statement::AdvisoryXactLock { key } => {
+                Lockable::Advisory(key.clone())
+            }
             Statement::LockRow { name, wait: true } => Lockable::Row(name.clone()),
             _ => return true,
         };
@@ -117,7 +130,10 @@ impl Server {
         out.push(Out::Send(Peer::Connection(connection), Packet::Answer(outcome)));
         if fails {
             backend.transaction = Some(TransactionState::Failed);
-            self.free_rows(connection, out);
+        }
+        // A statement outside of a transaction is one by itself.
+        if fails || backend.transaction.is_none() {
+            self.free_transaction(connection, out);
         }
     }
 
@@ -134,18 +150,20 @@ impl Server {
         }
         match statement {
             Statement::AdvisoryLock { key } => {
-                self.lock(connection, Lockable::Advisory(key), true, Reply::Done)
+                self.lock(connection, Lockable::Advisory(key), LockScope::Session)
             }
             Statement::TryAdvisoryLock { key } => {
-                answer(self.take(connection, &Lockable::Advisory(key)))
+                answer(self.take(connection, &Lockable::Advisory(key), LockScope::Session))
             }
             Statement::AdvisoryUnlock { key } => {
                 let what = Lockable::Advisory(key);
-                let has = self.locks.has(&what, connection);
-                if has {
-                    self.give_back(connection, &what, false, out);
-                }
-                answer(has)
+                answer(self.give_back(connection, &what, LockScope::Session, out))
+            }
+            Statement::AdvisoryXactLock { key } => {
+                self.lock(connection, Lockable::Advisory(key), LockScope::Transaction)
+            }
+            Statement::TryAdvisoryXactLock { key } => {
+                answer(self.take(connection, &Lockable::Advisory(key), LockScope::Transaction))
             }
             Statement::Begin => {
                 self.backends.get_mut(&connection)?.transaction = Some(TransactionState::Good);
@@ -159,72 +177,58 @@ impl Server {
                 self.rows.insert(name);
                 DONE
             }
-            Statement::LockRow { name, wait } => self.lock_row(connection, name, wait, out),
+            Statement::LockRow { name, wait } => self.lock_row(connection, name, wait),
             Statement::Ping => DONE,
         }
     }
 
-    fn lock_row(
-        &mut self,
-        connection: u64,
-        name: String,
-        wait: bool,
-        out: &mut Outgoing,
-    ) -> StatementOutcome {
+    fn lock_row(&mut self, connection: u64, name: String, wait: bool) -> StatementOutcome {
         if !self.rows.contains(&name) {
             return answer(false);
         }
-        let outcome = self.lock(connection, Lockable::Row(name), wait, Reply::Answer(true));
-        if matches!(outcome, Some(Ok(_))) {
-            self.end_statement(connection, out);
+        let row = Lockable::Row(name);
+        if wait {
+            return self.lock(connection, row, LockScope::Transaction);
         }
-        outcome
-    }
-
-    /// A statement outside of a transaction is one by itself.
-    fn end_statement(&mut self, connection: u64, out: &mut Outgoing) {
-        let alone = |backend: &BackendProcess| backend.transaction.is_none();
-        if self.backends.get(&connection).is_some_and(alone) {
-            self.end_transaction(connection, out);
-        }
+        let taken = self.take(connection, &row, LockScope::Transaction);
+        Some(if taken { Ok(granted(&row)) } else { Err(Refusal::LockNotAvailable) })
     }
 
     /// Takes a lock, or waits for it.
-    fn lock(
-        &mut self,
-        connection: u64,
-        what: Lockable,
-        wait: bool,
-        reply: Reply,
-    ) -> StatementOutcome {
-        if self.take(connection, &what) {
-            return Some(Ok(reply));
+    fn lock(&mut self, connection: u64, what: Lockable, scope: LockScope) -> StatementOutcome {
+        if self.take(connection, &what, scope) {
+            return Some(Ok(granted(&what)));
         }
-        if !wait {
-            return Some(Err(Refusal::LockNotAvailable));
-        }
-        self.locks.wait(&what, connection);
+        self.locks.wait(&what, connection, scope);
         let backend = self.backends.get_mut(&connection)?;
         backend.blocked = Some(Blocked { on: what, until: backend.gives_up(self.now) });
         None
     }
 
-    fn take(&mut self, connection: u64, what: &Lockable) -> bool {
+    fn take(&mut self, connection: u64, what: &Lockable, scope: LockScope) -> bool {
         let had = self.locks.has(what, connection);
-        let has = self.locks.take(what, connection);
+        let has = self.locks.take(what, connection, scope);
         if has && !had {
             self.note(what, connection, |session| What::Written(By::Session(session)));
         }
         has
     }
 
-    /// Gives back a lock; if it is free then, the first that waits for it goes on.
-    fn give_back(&mut self, connection: u64, what: &Lockable, all: bool, out: &mut Outgoing) {
-        if !self.locks.give_back(what, all) {
-            return;
+    /// Gives back a lock; if it is free then, the first that waits for it goes on. Returns false if
+    /// it was not taken so.
+    fn give_back(
+        &mut self,
+        connection: u64,
+        what: &Lockable,
+        scope: LockScope,
+        out: &mut Outgoing,
+    ) -> bool {
+        let freed = self.locks.give_back(what, connection, scope);
+        if freed == Some(true) {
+            self.note(what, connection, |session| What::Deleted(By::Session(session)));
+            self.hand_on(what, out);
         }
-        self.note(what, connection, |session| What::Deleted(By::Session(session)));
-        self.hand_on(what, out);
+        freed.is_some()
     }
 
     fn hand_on(&mut self, what: &Lockable, out: &mut Outgoing) {
@@ -234,14 +238,7 @@ impl Server {
         if let Some(backend) = self.backends.get_mut(&next) {
             backend.blocked = None;
         }
-        let reply = match what {
-            Lockable::Advisory(_) => Reply::Done,
-            Lockable::Row(_) => Reply::Answer(true),
-        };
-        self.reply(next, Ok(reply), out);
-        if let Lockable::Row(_) = what {
-            self.end_statement(next, out);
-        }
+        self.reply(next, Ok(granted(what)), out);
         self.serve(next, out);
     }
 
@@ -270,13 +267,13 @@ impl Server {
         if let Some(backend) = self.backends.get_mut(&connection) {
             backend.transaction = None;
         }
-        self.free_rows(connection, out);
+        self.free_transaction(connection, out);
     }
 
-    fn free_rows(&mut self, connection: u64, out: &mut Outgoing) {
-        let rows = self.locks.of(connection).into_iter();
-        for row in rows.filter(|what| matches!(what, Lockable::Row(_))) {
-            self.give_back(connection, &row, true, out);
+    /// Gives back what a session has until its transaction ends.
+    fn free_transaction(&mut self, connection: u64, out: &mut Outgoing) {
+        for what in self.locks.of(connection) {
+            self.give_back(connection, &what, LockScope::Transaction, out);
         }
     }
 
@@ -286,7 +283,6 @@ impl Server {
         let locked = self.locks.of(connection);
         for what in &locked {
             self.note(what, connection, What::SessionEnded);
-            self.locks.give_back(what, true);
         }
         if locked.is_empty() {
             self.note_session(connection, What::SessionEnded);

@@ -240,6 +240,14 @@ impl Server {
         unblocked.into_iter().for_each(|connection| self.go_on(at, connection, out));
     }
 
+    /// Ends the waits that would end by time.
+    pub fn time_out_waits(&mut self, at: Clocks, out: &mut Vec<Out<Packet>>) {
+        for until in self.blocked.iter_mut().filter_map(|it| it.until.as_mut()) {
+            *until = Millis::MIN;
+        }
+        self.serve(at, out);
+    }
+
     /// Executes what a connection has asked for meanwhile, until it waits again.
     fn go_on(&mut self, at: Clocks, connection: u64, out: &mut Vec<Out<Packet>>) {
         while !self.is_blocked(connection)
