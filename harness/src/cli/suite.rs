@@ -9,10 +9,10 @@ const SUITE_EXAMPLES: &str = "Examples:
   picklock suite suites/seeds.toml
   picklock suite suites/seeds.toml --filter H7 --filter redlock
   picklock suite suites/seeds.toml --backend local --shard 2/3
-  picklock suite my-lock.toml --junit target/junit.xml --summary \"$GITHUB_STEP_SUMMARY\"
-  picklock suite my-lock.toml --baseline my-lock.baseline.json --update-baseline
-  picklock suite my-lock.toml --baseline my-lock.baseline.json
-  picklock suite my-lock.toml --init
+  picklock suite my-suite.toml --junit target/junit.xml --summary \"$GITHUB_STEP_SUMMARY\"
+  picklock suite my-suite.toml --baseline my-suite.baseline.json --update-baseline
+  picklock suite my-suite.toml --baseline my-suite.baseline.json
+  picklock suite my-suite.toml --init
 
 Exit codes:
     0  every entry is as expected: what must hold held, what must break was caught

@@ -27,6 +27,8 @@ const GIVEN_UP: &str = "given up, as nobody knows how its last operation ended";
 struct ClientProcess {
     process: u32,
     stage: ProcessStage,
+    /// This process or one before it has answered `init`.
+    has_come_up: bool,
 }
 
 /// The stage of a client's process.
@@ -83,7 +85,7 @@ impl Clients {
         let gone = ProcessStage::Gone { until: Some(Mono::ZERO) };
         Self {
             clients: (0..plan.clients)
-                .map(|process| ClientProcess { process, stage: gone })
+                .map(|process| ClientProcess { process, stage: gone, has_come_up: false })
                 .collect(),
             workers: (0..workers).map(|number| DrivenWorker::new(number, plan, &round)).collect(),
             queue: (workers..workers + plan.clients).map(|it| Reverse((Mono::ZERO, it))).collect(),
@@ -162,9 +164,10 @@ impl Clients {
         self.unfit
     }
 
-    /// Returns true once every client has come up.
+    /// Returns true once every client has come up, even if it has been replaced since, as after an
+    /// acquire in doubt.
     pub fn all_up(&self) -> bool {
-        self.clients.iter().all(|client| client.stage == ProcessStage::Up)
+        self.clients.iter().all(|client| client.has_come_up)
     }
 
     /// Returns true once every worker has had all its turns.
@@ -332,6 +335,7 @@ impl Clients {
             return Ok(());
         }
         self.clients[client].stage = ProcessStage::Up;
+        self.clients[client].has_come_up = true;
         for number in self.workers_of(client) {
             self.workers[number].think(at, &self.round, recorder);
             self.note(number);

@@ -110,12 +110,13 @@ struct Work {
 }
 
 /// Returns an entry in the first of these worlds in which it can be run; none for an entry that is
-/// for the simulator alone, if they are worlds of real servers.
+/// for the simulator alone, if they are worlds of real servers, nor for a program in the simulator.
 fn place(entry: &SuiteEntry, worlds: &[&'static RunWorld]) -> Option<Work> {
     let world = worlds.first()?;
     let of = |world, obstacle| Work { entry: entry.clone(), world, obstacle };
     if !world.is_real() {
-        return Some(of(world, None));
+        // A program runs on real servers only.
+        return entry.lock.opener.program().is_none().then(|| of(world, None));
     }
     let setup = (entry.real > 0).then(|| entry.on_servers(0))?;
     let chosen = setup.map_err(|error| error.to_string());
