@@ -179,21 +179,33 @@ impl Books {
     }
 
     /// Every deletion of a thing by another process than the one that had been granted the lock
+    /// with it, and every write of another's release after which a third one was granted the lock
     /// with it: when, by whom, and the write of its owner.
     pub(super) fn thefts(
         &self,
         has_won: impl Fn(u32, u64) -> bool,
+        overwrites: impl Fn(u32, u64, (u32, Written)) -> bool,
     ) -> Vec<(u64, u32, (u32, Written))> {
         let mut thefts = Vec::new();
         for (thing, life) in self.lives.iter().enumerate() {
             let mut owner: Option<(u32, Written)> = None;
+            // The last write of another's release since then.
+            let mut released: Option<(u64, u32)> = None;
             for (place, changed) in life.iter().enumerate() {
                 let Changed { at_ns, change } = *changed;
                 match (change, owner) {
                     (Change::Written(by), _) => {
+                        let own = owner.is_none_or(|(it, _)| it == by);
+                        let won = !own && has_won(by, at_ns);
+                        if let (true, Some((at_ns, by)), Some(owner)) = (won, released, owner) {
+                            thefts.push((at_ns, by, owner));
+                        }
                         // Its owner's later writes count: it may have left what others hold, too.
-                        if owner.is_none_or(|(it, _)| it == by) || has_won(by, at_ns) {
+                        if own || won {
                             owner = Some((by, Written { at_ns, thing, place }));
+                            released = None;
+                        } else if owner.is_some_and(|owner| overwrites(by, at_ns, owner)) {
+                            released = Some((at_ns, by));
                         }
                         continue;
                     }
@@ -202,7 +214,7 @@ impl Books {
                     }
                     _ => {}
                 }
-                owner = None;
+                (owner, released) = (None, None);
             }
         }
         thefts.sort_by_key(|theft| theft.0);

@@ -100,6 +100,7 @@ fn of_thing(
     let mut spoilt = None;
     let changed = life.find(|changed| match changed.change {
         Change::Written(by) if by == claim.process => false,
+        Change::Written(by) if overwrites(evidence, books, (by, changed.at_ns), claim) => true,
         Change::Written(by) => {
             let clock = || {
                 let tried = tried(evidence, books, by, changed.at_ns);
@@ -143,6 +144,20 @@ pub(super) fn has_won(evidence: &Evidence<'_>, books: &Books, by: u32, at_ns: u6
     let Some(claim) = books.busy_with(evidence, by, at_ns) else { return false };
     let last = books.taken(evidence, claim).into_iter().map(|write| write.at_ns).max();
     claim.granted().is_some() && last == Some(at_ns)
+}
+
+/// Returns true if a process wrote something at a time as part of a release, however late, of a
+/// lock that this claim excludes. (A reader takes its own part out of what others hold, too.)
+pub(super) fn overwrites(
+    evidence: &Evidence<'_>,
+    books: &Books,
+    (by, at_ns): (u32, u64),
+    owner: &Claim,
+) -> bool {
+    let is_of_release = |it: &Claim| it.freeing.is_some_and(|begun| evidence.time(begun) <= at_ns);
+    let excludes = |it: &Claim| it.key == owner.key && it.mode.excludes(owner.mode);
+    let claim = books.busy_with(evidence, by, at_ns);
+    claim.is_some_and(|it| is_of_release(it) && excludes(it))
 }
 
 /// Returns true if a request of a process took effect after its client had given it up.

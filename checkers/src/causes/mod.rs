@@ -197,7 +197,13 @@ fn of_loss_by(case: &Case<'_>, books: &Books, claim: &Claim, until_ns: u64) -> O
 
 /// The releases that removed what another had been granted the lock with, as the ledger has them.
 pub(crate) fn foreign_releases(case: &Case<'_>, books: &Books) -> Vec<Occurrence> {
-    let thefts = books.thefts(|by, at_ns| loss::has_won(case, books, by, at_ns));
+    let thefts = books.thefts(
+        |by, at_ns| loss::has_won(case, books, by, at_ns),
+        |by, at_ns, (owner, write)| {
+            let owner = books.busy_with(case, owner, write.at_ns);
+            owner.is_some_and(|owner| loss::overwrites(case, books, (by, at_ns), owner))
+        },
+    );
     let release = |(at_ns, by, (owner, write)): (u64, u32, (u32, books::Written))| {
         let robbed = books.busy_with(case, owner, write.at_ns)?;
         // What a release writes, however late, is no lock: a list, say, that wakes those who wait.

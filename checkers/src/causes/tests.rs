@@ -295,10 +295,17 @@ fn what_another_client_removes() {
         pause c2 |    [               ]
         ttl      | -
         store    |  2         x  0      c 1";
-    let run = picture(text);
-    let seen = causes_in(&run, "double hold");
-    assert!(seen.contains(&Some(Cause::ForeignRelease)), "{seen:?}");
-    assert_eq!(causes_in(&run, "foreign release"), [Some(Cause::HolderPaused)]);
+    // So does one that writes: it sets a counter of holds to what it was before, say.
+    for text in [text.to_owned(), text.replace("c 1", "2 1")] {
+        let run = picture(&text);
+        let seen = causes_in(&run, "double hold");
+        assert!(seen.contains(&Some(Cause::ForeignRelease)), "{seen:?}");
+        assert!(!seen.contains(&Some(Cause::Recovery)), "{seen:?}");
+        assert_eq!(causes_in(&run, "foreign release"), [Some(Cause::HolderPaused)]);
+    }
+    // A write after which nobody else gets in has freed nothing.
+    let text = text.replace("c 1", "2  ").replace("p1       |                  a-----A==R\n", "");
+    assert_eq!(causes_in(&picture(&text), "foreign release"), []);
     // A client that asks removes a lock that has not run out.
     let text = "
         p0       | a-A=======R

@@ -152,6 +152,18 @@ fn a_signal_that_a_release_left_is_nobodys_lock() {
     );
 }
 
+/// A hash with a field for each reader, say, of which the release takes one out.
+#[test]
+fn a_reader_that_takes_itself_out_frees_nobody() {
+    ANY.accepts(
+        "
+        store |  0 1   0   2
+        p0    | S====rR
+        p1    |   S===========R
+        p2    |           S=====R",
+    );
+}
+
 #[test]
 fn who_compares_frees_only_his_own() {
     ANY.accepts(
