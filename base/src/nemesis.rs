@@ -163,8 +163,6 @@ impl ServersNeeded {
 pub struct NemesisSpec {
     /// The name, as `--nemesis` takes it.
     pub name: &'static str,
-    /// One line for `picklock list`.
-    pub summary: &'static str,
     /// The abilities that its faults need: a backend that lacks one refuses the nemesis before the
     /// run.
     pub needs: &'static [Ability],

@@ -1,5 +1,63 @@
-//! picklock as a library: [`lab`], which tests a Rust lock in `cargo test`. Everything else is the
-//! engine below it and the parts of the `picklock` binary, and may change at any time.
+//! Your own Rust lock in `cargo test`: unchanged, under thousands of deterministic schedules with
+//! pauses, crashes and cuts.
+//!
+//! ```
+//! use picklock::{AcquireError, Grant, Mode, ReleaseError, Removed, Site};
+//! use picklock::{Lab, Lock, Nemesis, Promises};
+//! use redis::cmd;
+//! use std::time::Duration;
+//!
+//! const COMPARE_AND_DELETE: &str =
+//!     "return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('del', KEYS[1]) or 0";
+//!
+//! struct MyLock {
+//!     site: Site,
+//!     owner: u64,
+//! }
+//!
+//! impl MyLock {
+//!     fn new(site: Site) -> Self {
+//!         Self { owner: site.random(), site }
+//!     }
+//! }
+//!
+//! impl Lock for MyLock {
+//!     async fn acquire(&mut self, _: Mode, _: Duration) -> Result<Grant, AcquireError> {
+//!         let mut set = cmd("SET");
+//!         set.arg(self.site.key()).arg(self.owner).arg("NX");
+//!         set.arg("PX").arg(self.site.ttl().as_millis() as u64);
+//!         match set.query_async(&mut self.site.connection(0)).await {
+//!             Ok(Some(())) => Ok(Grant::default()),
+//!             Ok(None) => Err(AcquireError::Failed("somebody else has it".into())),
+//!             Err(error) => Err(AcquireError::Unknown(error.to_string())),
+//!         }
+//!     }
+//!
+//!     async fn release(&mut self, _: Grant) -> Result<Removed, ReleaseError> {
+//!         let mut free = cmd("EVAL");
+//!         free.arg(COMPARE_AND_DELETE).arg(1).arg(self.site.key()).arg(self.owner);
+//!         match free.query_async(&mut self.site.connection(0)).await {
+//!             Ok(1) => Ok(Removed::Own),
+//!             Ok(_) => Err(ReleaseError::NotHeld("its time was over".into())),
+//!             Err(error) => Err(ReleaseError::Unknown(error.to_string())),
+//!         }
+//!     }
+//! }
+//!
+//! # fn main() {
+//! Lab::redis().lock(MyLock::new).ttl(Duration::from_secs(2)).promises(Promises::mutex().recovers())
+//!     .under([Nemesis::CrashClient, Nemesis::Partition]).schedules(10_000)
+//! # .schedules(200)
+//!     .assert_held();
+//! # }
+//! ```
+//!
+//! A lock is given a [`Site`], which has its connections, and runs in the simulator. Tokio's
+//! `sleep`, `timeout`, `Instant` and `spawn` go by the clock of its client; `std::time` does not,
+//! and its randomness has to come from [`Site::random`]. With the feature `real`,
+//! `Lab::on_real_servers` runs the same test on real servers.
+//!
+//! The rest, which is not shown here, is the engine below, and may change at any time.
 
 #[doc(hidden)]
 #[cfg_attr(not(feature = "real"), path = "client/absent.rs")]
@@ -20,7 +78,7 @@ pub mod fault_script;
 pub mod foreign;
 #[doc(hidden)]
 pub mod input;
-pub mod lab;
+mod lab;
 #[doc(hidden)]
 pub mod links;
 #[doc(hidden)]
@@ -73,7 +131,11 @@ mod program {
 
 #[doc(hidden)]
 pub use exit::Exit;
-pub use lab::Lab;
+pub use foreign::Promises;
+pub use lab::{
+    AcquireError, Counterexample, Grant, Lab, LabError, LabOutcome, LabServers, Lock, Mode,
+    Nemesis, Outcome, RedisConnection, ReleaseError, Removed, Site,
+};
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub use program::*;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use workloads::TestedLock;
 
 use crate::excerpt::Excerpt;
-use crate::foreign::{ForeignError, ForeignLock};
+use crate::foreign::{ForeignError, ForeignLock, Promises, promised};
 use crate::options::parse_duration;
 use crate::sight::ExpectedSight;
 
@@ -35,6 +35,22 @@ struct LockFields {
     known: Vec<SightText>,
 }
 
+impl LockFields {
+    fn promises(&self) -> Result<Promises, ForeignError> {
+        let mut promises = Promises::mutex();
+        if let Some(TimeText(longest)) = self.back_off {
+            promises = promises.back_off(longest);
+        }
+        if let Some(TimeText(longest)) = self.recovers_within {
+            promises = promises.recovers_within(longest);
+        }
+        if let Some(permits) = self.permits {
+            promises = promises.permits(permits);
+        }
+        promised(promises, &self.promises)
+    }
+}
+
 /// Reads the lock of a definition file. Its program runs in the folder of the file, and its name is
 /// that of the file unless it says another.
 ///
@@ -53,6 +69,8 @@ pub fn read(path: &Path, text: &str) -> Result<TestedLock, ForeignError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let shown = path.display().to_string();
     let quoted = shlex::try_quote(&shown).unwrap_or_else(|_| shown.as_str().into());
+    let mistaken = |error: ForeignError| wrong(line_of(text, error.field()), error.to_string());
+    let promises = fields.promises().map_err(mistaken)?;
     let lock = ForeignLock {
         name: Some(fields.name.unwrap_or_else(|| stem.into_owned())),
         summary: fields.summary,
@@ -61,14 +79,11 @@ pub fn read(path: &Path, text: &str) -> Result<TestedLock, ForeignError> {
         environment: fields.environment.into_iter().collect(),
         on: fields.on,
         ttl: fields.ttl.map(|it| it.0),
-        permits: fields.permits,
-        promises: fields.promises,
-        back_off: fields.back_off.map(|it| it.0),
-        recovers_within: fields.recovers_within.map(|it| it.0),
+        promises,
         known: fields.known.into_iter().map(|it| it.0).collect(),
         arguments: format!("--lock {quoted}"),
     };
-    lock.tested().map_err(|error| wrong(line_of(text, error.field()), error.to_string()))
+    lock.tested().map_err(mistaken)
 }
 
 /// Returns the place of the line that begins with a field; the start of the file if none does.

@@ -2,7 +2,9 @@
 //! found, shrunk, kept and found again.
 
 use base::Outcome;
-use picklock::lab::{AcquireError, Grant, Lab, Mode, Recipe, ReleaseError, Removed, Site};
+use picklock::{
+    AcquireError, Grant, Lab, Lock, Mode, Nemesis, Promises, ReleaseError, Removed, Site,
+};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{RedisResult, cmd};
 use std::path::Path;
@@ -81,7 +83,7 @@ impl Own {
     }
 }
 
-impl Recipe for Own {
+impl Lock for Own {
     async fn acquire(&mut self, _: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
         self.value = format!("{:016x}", self.site.random());
         let until = Instant::now() + timeout;
@@ -133,7 +135,8 @@ impl Recipe for Own {
 }
 
 fn one(mistake: Mistake, kept: &Path) -> Lab {
-    Lab::redis().lock(Own::made(mistake)).named("own").promises(["recovers"]).keeping_in(kept)
+    let promises = Promises::mutex().recovers();
+    Lab::redis().lock(Own::made(mistake)).named("own").promises(promises).keeping_in(kept)
 }
 
 fn five(mistake: Mistake, kept: &Path) -> Lab {
@@ -147,11 +150,12 @@ fn files(folder: &Path) -> usize {
 #[test]
 fn a_sound_lock_holds() {
     let kept = tempdir().expect("a folder");
-    let lab = one(Mistake::None, kept.path()).under(["crash-client", "partition-client"]);
+    let lab =
+        one(Mistake::None, kept.path()).under([Nemesis::CrashClient, Nemesis::PartitionClient]);
     let outcome = lab.schedules(400).check().expect("it runs");
     assert_eq!(outcome.outcome, Outcome::Held, "{outcome}");
     assert_eq!((outcome.schedules, files(kept.path())), (400, 0));
-    five(Mistake::None, kept.path()).under(["crash-client"]).schedules(50).assert_held();
+    five(Mistake::None, kept.path()).under([Nemesis::CrashClient]).schedules(50).assert_held();
 }
 
 /// Looks for a sight, and checks again: the second time the schedule that was kept shows it.
@@ -169,18 +173,18 @@ fn is_found_and_kept(sight: &str, lab: impl Fn(&Path) -> Lab) {
 #[test]
 fn a_planted_mistake_is_found_shrunk_kept_and_found_again() {
     is_found_and_kept("double hold by foreign-release", |kept| {
-        one(Mistake::ReleasesAnyones, kept).under(["pause-client"])
+        one(Mistake::ReleasesAnyones, kept).under([Nemesis::PauseClient])
     });
     is_found_and_kept("phantom holder", |kept| {
-        one(Mistake::TakesDoubtForNo, kept).under(["link-lose-reply"])
+        one(Mistake::TakesDoubtForNo, kept).under([Nemesis::LinkLoseReply])
     });
     // A sound one shows double holds here, too, but of its own making.
     is_found_and_kept("double hold by foreign-release", |kept| {
         let lab = renewed(Mistake::RenewsAnyones, kept).holding(Duration::from_secs(3));
-        lab.under(["pause-client"])
+        lab.under([Nemesis::PauseClient])
     });
     is_found_and_kept("double hold by recipe", |kept| {
-        five(Mistake::MajorityOffByOne, kept).under(["none"])
+        five(Mistake::MajorityOffByOne, kept).under([Nemesis::None])
     });
 }
 
@@ -188,13 +192,13 @@ fn a_planted_mistake_is_found_shrunk_kept_and_found_again() {
 #[should_panic(expected = "replay    PICKLOCK_REPLAY=")]
 fn a_failure_says_how_to_replay_it() {
     let kept = tempdir().expect("a folder");
-    one(Mistake::ReleasesAnyones, kept.path()).under(["pause-client"]).assert_held();
+    one(Mistake::ReleasesAnyones, kept.path()).under([Nemesis::PauseClient]).assert_held();
 }
 
 #[test]
 fn a_violation_can_be_asked_for() {
     let kept = tempdir().expect("a folder");
-    let lab = one(Mistake::None, kept.path()).under(["pause-client"]);
+    let lab = one(Mistake::None, kept.path()).under([Nemesis::PauseClient]);
     lab.assert_violated("double hold by holder-paused");
 }
 
@@ -202,7 +206,7 @@ fn a_violation_can_be_asked_for() {
 #[should_panic(expected = "after 20 schedules, which showed double hold by holder-paused")]
 fn what_was_shown_in_place_of_what_was_asked_for_is_said() {
     let kept = tempdir().expect("a folder");
-    let lab = one(Mistake::None, kept.path()).under(["pause-client"]).schedules(20);
+    let lab = one(Mistake::None, kept.path()).under([Nemesis::PauseClient]).schedules(20);
     lab.assert_violated("double hold by recovery");
 }
 
@@ -210,10 +214,9 @@ fn what_was_shown_in_place_of_what_was_asked_for_is_said() {
 fn a_mistake_in_what_is_asked_for_is_said_in_one_line() {
     let kept = tempdir().expect("a folder");
     let said = |lab: Lab| lab.check().expect_err("a mistake").to_string();
-    assert!(said(one(Mistake::None, kept.path()).under(["pause-clent"])).contains("pause-client"));
-    assert!(said(one(Mistake::None, kept.path()).promises(["recover"])).contains("recovers"));
-    let none: [&str; 0] = [];
-    assert!(said(one(Mistake::None, kept.path()).under(none)).contains("none"));
+    let ring = one(Mistake::None, kept.path()).under([Nemesis::PartitionRing]);
+    assert!(said(ring).contains("partition-ring needs 5 servers"));
+    assert!(said(one(Mistake::None, kept.path()).under([])).contains("Nemesis::None"));
 }
 
 /// A lock whose keeper, a task of its own, renews it while it is held.
@@ -252,9 +255,9 @@ const RENEW_ANYONES: &str = "return redis.call('set', KEYS[1], ARGV[1], 'PX', AR
 
 const RENEW: &str = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0";
 
-impl Recipe for Kept {
+impl Lock for Kept {
     async fn acquire(&mut self, mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
-        let grant = Recipe::acquire(&mut self.own, mode, timeout).await?;
+        let grant = Lock::acquire(&mut self.own, mode, timeout).await?;
         self.keeper = Some(self.keep());
         Ok(grant)
     }
@@ -263,7 +266,7 @@ impl Recipe for Kept {
         if let Some(keeper) = self.keeper.take() {
             keeper.abort();
         }
-        Recipe::release(&mut self.own, grant).await
+        Lock::release(&mut self.own, grant).await
     }
 }
 
@@ -278,10 +281,10 @@ fn a_task_of_tokio_renews_what_is_held() {
     let kept = tempdir().expect("a folder");
     let (ttl, hold) = (Duration::from_secs(1), Duration::from_secs(3));
     let kept_alive = || renewed(Mistake::None, kept.path());
-    kept_alive().holding(hold).under(["none"]).schedules(60).assert_held();
-    kept_alive().under(["pause-client"]).assert_violated("double hold by holder-paused");
+    kept_alive().holding(hold).under([Nemesis::None]).schedules(60).assert_held();
+    kept_alive().under([Nemesis::PauseClient]).assert_violated("double hold by holder-paused");
     let without =
-        one(Mistake::None, kept.path()).ttl(ttl).holding(hold).under(["none"]).schedules(60);
+        one(Mistake::None, kept.path()).ttl(ttl).holding(hold).under([Nemesis::None]).schedules(60);
     let outcome = without.check().expect("it runs");
     assert_eq!(outcome.outcome, Outcome::Violated, "{outcome}");
 }
@@ -295,14 +298,14 @@ struct Slower(Own);
 
 static TIMES: AtomicU64 = AtomicU64::new(0);
 
-impl Recipe for Slower {
+impl Lock for Slower {
     async fn acquire(&mut self, mode: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
         sleep(Duration::from_millis(TIMES.fetch_add(1, Ordering::Relaxed) % 50)).await;
-        Recipe::acquire(&mut self.0, mode, timeout).await
+        Lock::acquire(&mut self.0, mode, timeout).await
     }
 
     async fn release(&mut self, grant: Grant) -> Result<Removed, ReleaseError> {
-        Recipe::release(&mut self.0, grant).await
+        Lock::release(&mut self.0, grant).await
     }
 }
 
@@ -335,7 +338,7 @@ impl OnType {
     }
 }
 
-impl Recipe for OnType {
+impl Lock for OnType {
     async fn acquire(&mut self, _: Mode, patience: Duration) -> Result<Grant, AcquireError> {
         let until = Instant::now() + patience;
         self.own.value = format!("{:016x}", self.own.site.random());
@@ -371,9 +374,9 @@ fn a_multiplexed_connection_is_a_connection_to_the_model() {
         Lab::redis()
             .lock(OnType::opened)
             .named("on-type")
-            .promises(["recovers"])
+            .promises(Promises::mutex().recovers())
             .keeping_in(kept.path())
     };
-    lab().under(["crash-client", "partition-client"]).schedules(200).assert_held();
-    lab().under(["pause-client"]).assert_violated("double hold by holder-paused");
+    lab().under([Nemesis::CrashClient, Nemesis::PartitionClient]).schedules(200).assert_held();
+    lab().under([Nemesis::PauseClient]).assert_violated("double hold by holder-paused");
 }

@@ -1,8 +1,9 @@
 //! Labs on real servers: their clients are this program again, paused and killed for real.
 
 use base::Outcome;
-use picklock::lab::{
-    AcquireError, Grant, Lab, Mode, Recipe, RedisConnection, ReleaseError, Removed, Site,
+use picklock::{
+    AcquireError, Grant, Lab, Lock, Mode, Nemesis, Promises, RedisConnection, ReleaseError,
+    Removed, Site,
 };
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{RedisResult, cmd, pipe};
@@ -45,7 +46,7 @@ impl<C: ConnectionLike> Own<C> {
     }
 }
 
-impl<C: ConnectionLike> Recipe for Own<C> {
+impl<C: ConnectionLike> Lock for Own<C> {
     async fn acquire(&mut self, _: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
         println!("whatever a lock prints is not for picklock");
         self.value = format!("{:016x}", self.site.random());
@@ -73,31 +74,37 @@ impl<C: ConnectionLike> Recipe for Own<C> {
     }
 }
 
+fn tested<L: Lock + 'static>(lock: impl Fn(Site) -> L + Send + Sync + 'static) -> Lab {
+    Lab::redis().lock(lock).ttl(Duration::from_secs(1)).promises(Promises::mutex().recovers())
+}
+
 fn lab() -> Lab {
-    let lock = Own::<RedisConnection>::over(|site| site.connection(0));
-    Lab::redis().lock(lock).ttl(Duration::from_secs(1)).promises(["recovers"])
+    tested(Own::<RedisConnection>::over(|site| site.connection(0)))
 }
 
 #[test]
 fn a_sound_lock_holds_while_its_clients_are_killed() {
-    let outcome = lab().under(["crash-client"]).on_real_servers().schedules(2).check();
+    let outcome = lab().under([Nemesis::CrashClient]).on_real_servers().schedules(2).check();
     let outcome = outcome.expect("it runs");
     assert_eq!((outcome.outcome, outcome.schedules), (Outcome::Held, 2), "{outcome}");
 }
 
 #[test]
 fn a_pause_breaks_a_lock_without_fencing() {
-    let simulated = lab().under(["none"]).schedules(1).check().expect("it runs");
+    let simulated = lab().under([Nemesis::None]).schedules(1).check().expect("it runs");
     assert!(simulated.counterexample.is_none(), "the clients pass by");
-    let lab = lab().under(["pause-client"]).on_real_servers().schedules(8);
+    let lab = lab().under([Nemesis::PauseClient]).on_real_servers().schedules(8);
     lab.assert_violated("double hold by holder-paused");
 }
 
 #[test]
 fn a_multiplexed_connection_is_one_to_a_real_server() {
     let lock = Own::<MultiplexedConnection>::over(|site| site.multiplexed(0));
-    let lab = Lab::redis().lock(lock).ttl(Duration::from_secs(1)).promises(["recovers"]);
-    lab.under(["none", "partition-client"]).on_real_servers().schedules(2).assert_held();
+    let lab = tested(lock);
+    lab.under([Nemesis::None, Nemesis::PartitionClient])
+        .on_real_servers()
+        .schedules(2)
+        .assert_held();
 }
 
 #[test]
@@ -110,13 +117,13 @@ fn a_client_that_the_lock_opens_itself_is_one_to_a_real_server() {
         assert_eq!(pong.as_deref(), Ok("PONG"));
         site.multiplexed(0)
     });
-    let lab = Lab::redis().lock(lock).ttl(Duration::from_secs(1)).promises(["recovers"]);
-    lab.under(["none"]).on_real_servers().schedules(1).assert_held();
+    let lab = tested(lock);
+    lab.under([Nemesis::None]).on_real_servers().schedules(1).assert_held();
 }
 
 #[test]
 fn faults_of_clocks_are_left_to_the_simulator() {
-    let lab = lab().under(["clock-jump-client"]).on_real_servers();
+    let lab = lab().under([Nemesis::ClockJumpClient]).on_real_servers();
     let said = lab.check().expect_err("a refusal").to_string();
     assert!(said.contains("clock"), "{said}");
 }

@@ -24,7 +24,6 @@ const UNHEARD: &[Cause] = &[Cause::ReplyLost, Cause::ReleaseLost, Cause::ClientD
 
 pub const CLOCK: NemesisSpec = NemesisSpec {
     name: "clock",
-    summary: "sets wall clocks ahead or back, and has clocks run fast or slow",
     needs: &[
         Ability::ServerClock,
         Ability::ClientClock,
@@ -38,7 +37,6 @@ pub const CLOCK: NemesisSpec = NemesisSpec {
 
 pub const JUMP: NemesisSpec = NemesisSpec {
     name: "clock-jump",
-    summary: "sets wall clocks ahead or back: a server's during a long hold, all servers', a client's",
     needs: SET,
     servers: ServersNeeded::ANY,
     causes: &[WRONG],
@@ -47,7 +45,6 @@ pub const JUMP: NemesisSpec = NemesisSpec {
 
 pub const JUMP_SERVER: NemesisSpec = NemesisSpec {
     name: "clock-jump-server",
-    summary: "sets the wall clock of one server at a time, during long holds",
     needs: &[Ability::ServerClock],
     servers: ServersNeeded::ANY,
     causes: &[&[Cause::ServerClock]],
@@ -56,7 +53,6 @@ pub const JUMP_SERVER: NemesisSpec = NemesisSpec {
 
 pub const JUMP_CLIENT: NemesisSpec = NemesisSpec {
     name: "clock-jump-client",
-    summary: "sets the wall clock of one client at a time, preferring the holder",
     needs: &[Ability::ClientClock],
     servers: ServersNeeded::ANY,
     causes: &[&[Cause::ClientClock]],
@@ -65,7 +61,6 @@ pub const JUMP_CLIENT: NemesisSpec = NemesisSpec {
 
 pub const DRIFT: NemesisSpec = NemesisSpec {
     name: "clock-drift",
-    summary: "has the clocks of a node run fast or slow, by up to a tenth",
     needs: BENT,
     servers: ServersNeeded::ANY,
     causes: &[WRONG],
@@ -74,7 +69,6 @@ pub const DRIFT: NemesisSpec = NemesisSpec {
 
 pub const DRIFT_SERVER: NemesisSpec = NemesisSpec {
     name: "clock-drift-server",
-    summary: "has the clock of one server at a time run fast or slow, by up to a tenth",
     needs: &[Ability::ServerClockRate],
     servers: ServersNeeded::ANY,
     causes: &[&[Cause::ServerClock]],
@@ -83,7 +77,6 @@ pub const DRIFT_SERVER: NemesisSpec = NemesisSpec {
 
 pub const FREEZE: NemesisSpec = NemesisSpec {
     name: "clock-freeze",
-    summary: "has the clocks of a node stand still while it runs on, for up to two and a half ttls",
     needs: BENT,
     servers: ServersNeeded::ANY,
     causes: &[WRONG, UNHEARD],
@@ -92,7 +85,6 @@ pub const FREEZE: NemesisSpec = NemesisSpec {
 
 pub const FREEZE_SERVER: NemesisSpec = NemesisSpec {
     name: "clock-freeze-server",
-    summary: "has the clock of one server at a time stand still, for up to two and a half ttls",
     needs: &[Ability::ServerClockRate],
     servers: ServersNeeded::ANY,
     causes: &[&[Cause::ServerClock], UNHEARD],

@@ -31,7 +31,6 @@ const OF_SERVERS: &[Cause] = &[
 
 pub const CRASH: NemesisSpec = NemesisSpec {
     name: "crash",
-    summary: "kills clients (the holder, or in an open acquire) and servers, which keep their data",
     needs: NEEDS,
     servers: ServersNeeded::ANY,
     causes: &[OF_CLIENTS, OF_SERVERS],
@@ -40,7 +39,6 @@ pub const CRASH: NemesisSpec = NemesisSpec {
 
 pub const CLIENT: NemesisSpec = NemesisSpec {
     name: "crash-client",
-    summary: "kills clients: the holder, or in an open acquire after a server's reply",
     needs: NEEDS,
     servers: ServersNeeded::ANY,
     causes: &[OF_CLIENTS],
@@ -49,7 +47,6 @@ pub const CLIENT: NemesisSpec = NemesisSpec {
 
 pub const SERVER: NemesisSpec = NemesisSpec {
     name: "crash-server",
-    summary: "kills servers, one at a time; they come back with their data",
     needs: NEEDS,
     servers: ServersNeeded::ANY,
     causes: &[OF_SERVERS],
@@ -58,7 +55,6 @@ pub const SERVER: NemesisSpec = NemesisSpec {
 
 pub const SERVER_LOSE_DATA: NemesisSpec = NemesisSpec {
     name: "crash-server-lose-data",
-    summary: "kills servers during long holds; they come back at once, without their data",
     needs: NEEDS,
     servers: ServersNeeded::ANY,
     causes: &[OF_SERVERS],
@@ -67,7 +63,6 @@ pub const SERVER_LOSE_DATA: NemesisSpec = NemesisSpec {
 
 pub const SERVER_LOSE_SECOND: NemesisSpec = NemesisSpec {
     name: "crash-server-lose-second",
-    summary: "takes the power from servers: they come back at once, without their last second",
     needs: &[Ability::CutPower],
     servers: ServersNeeded::ANY,
     causes: &[OF_SERVERS],
@@ -76,7 +71,6 @@ pub const SERVER_LOSE_SECOND: NemesisSpec = NemesisSpec {
 
 pub const LEADER: NemesisSpec = NemesisSpec {
     name: "crash-leader",
-    summary: "kills the server that leads the others, whichever that is; it keeps its data",
     needs: NEEDS,
     servers: ServersNeeded { least: 3, peers: true },
     causes: &[OF_SERVERS],
@@ -85,7 +79,6 @@ pub const LEADER: NemesisSpec = NemesisSpec {
 
 pub const VANISH: NemesisSpec = NemesisSpec {
     name: "vanish-server",
-    summary: "takes the machines of servers away without a word, one at a time; they keep their data",
     needs: &[Ability::Vanish],
     servers: ServersNeeded::ANY,
     causes: &[OF_SERVERS, &[Cause::ServerSilent]],

@@ -12,7 +12,6 @@ use crate::aim;
 
 pub const EVICT: NemesisSpec = NemesisSpec {
     name: "evict",
-    summary: "fills the memory of servers during long holds, so that they evict the lock",
     needs: &[Ability::Evict],
     servers: ServersNeeded::ANY,
     causes: &[&[Cause::Evicted]],

@@ -19,7 +19,6 @@ const REPLICA: &str = "replica";
 /// The nemesis in the list.
 pub const FAILOVER: NemesisSpec = NemesisSpec {
     name: "failover",
-    summary: "cuts a primary from its replicas and kills it after a grant: one that lacks it is promoted",
     needs: &[Ability::CutServers, Ability::Crash],
     servers: ServersNeeded::ANY,
     causes: &[&[

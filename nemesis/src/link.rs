@@ -18,7 +18,6 @@ const SLOWED: &[Cause] = &[Cause::HolderCutOff, Cause::LateGrant, Cause::LateReq
 
 pub const LINK: NemesisSpec = NemesisSpec {
     name: "link",
-    summary: "resets, refuses, slows and throttles clients' connections, loses requests and replies",
     needs: &[
         Ability::Reset,
         Ability::Refuse,
@@ -34,7 +33,6 @@ pub const LINK: NemesisSpec = NemesisSpec {
 
 pub const RESET: NemesisSpec = NemesisSpec {
     name: "link-reset",
-    summary: "resets the connections of a client, preferring one that holds or asks",
     needs: &[Ability::Reset],
     servers: ServersNeeded::ANY,
     causes: &[BROKEN],
@@ -43,7 +41,6 @@ pub const RESET: NemesisSpec = NemesisSpec {
 
 pub const REFUSE: NemesisSpec = NemesisSpec {
     name: "link-refuse",
-    summary: "resets the connections of a client and refuses new ones for a while",
     needs: &[Ability::Reset, Ability::Refuse],
     servers: ServersNeeded::ANY,
     causes: &[BROKEN, &[Cause::HolderCutOff]],
@@ -52,7 +49,6 @@ pub const REFUSE: NemesisSpec = NemesisSpec {
 
 pub const LOSE_REQUEST: NemesisSpec = NemesisSpec {
     name: "link-lose-request",
-    summary: "loses exactly one request of a client, with its connection: it was not carried out",
     needs: &[Ability::LoseRequest],
     servers: ServersNeeded::ANY,
     causes: &[BROKEN],
@@ -61,7 +57,6 @@ pub const LOSE_REQUEST: NemesisSpec = NemesisSpec {
 
 pub const LOSE_REPLY: NemesisSpec = NemesisSpec {
     name: "link-lose-reply",
-    summary: "loses exactly one reply to a client, with its connection: it was carried out",
     needs: &[Ability::LoseReply],
     servers: ServersNeeded::ANY,
     causes: &[BROKEN],
@@ -70,7 +65,6 @@ pub const LOSE_REPLY: NemesisSpec = NemesisSpec {
 
 pub const SLOW: NemesisSpec = NemesisSpec {
     name: "link-slow",
-    summary: "makes the links of a client up to 64 times as slow for a while",
     needs: &[Ability::Slow],
     servers: ServersNeeded::ANY,
     causes: &[BROKEN, SLOWED],
@@ -79,7 +73,6 @@ pub const SLOW: NemesisSpec = NemesisSpec {
 
 pub const JITTER: NemesisSpec = NemesisSpec {
     name: "link-jitter",
-    summary: "delays each message over a client's links by another time, of up to a quarter of a ttl",
     needs: &[Ability::Jitter],
     servers: ServersNeeded::ANY,
     causes: &[BROKEN, SLOWED],
@@ -88,7 +81,6 @@ pub const JITTER: NemesisSpec = NemesisSpec {
 
 pub const THROTTLE: NemesisSpec = NemesisSpec {
     name: "link-throttle",
-    summary: "limits the bandwidth of a client's links for a while, to as little as ten packets a ttl",
     needs: &[Ability::Throttle],
     servers: ServersNeeded::ANY,
     causes: &[BROKEN, SLOWED],
@@ -97,7 +89,6 @@ pub const THROTTLE: NemesisSpec = NemesisSpec {
 
 pub const VAULT: NemesisSpec = NemesisSpec {
     name: "link-vault",
-    summary: "resets, refuses, slows and throttles connections to what the lock guards, loses writes",
     needs: &[Ability::Vault],
     servers: ServersNeeded::ANY,
     causes: &[&[Cause::WriteDelayed]],
@@ -112,7 +103,6 @@ pub const VAULT: NemesisSpec = NemesisSpec {
 
 pub const SERVER: NemesisSpec = NemesisSpec {
     name: "link-server",
-    summary: "slows, jitters and throttles the links of a server to its peers, so that they lag behind",
     needs: &[Ability::DelayServers],
     servers: ServersNeeded { least: 2, peers: true },
     causes: &[OF_CLIENTS, OF_SERVERS],

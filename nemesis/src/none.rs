@@ -4,7 +4,6 @@ use base::{Nemesis, NemesisSpec, Next, Rng, ServersNeeded, View};
 
 pub const NONE: NemesisSpec = NemesisSpec {
     name: "none",
-    summary: "no faults",
     needs: &[],
     servers: ServersNeeded::ANY,
     causes: &[],

@@ -25,7 +25,6 @@ pub(crate) const OF_SERVERS: &[Cause] =
 
 pub const PARTITION: NemesisSpec = NemesisSpec {
     name: "partition",
-    summary: "cuts clients from servers and servers from servers, both ways or one way",
     needs: &[Ability::Cut, Ability::CutServers],
     servers: ServersNeeded::ANY,
     causes: &[OF_CLIENTS, OF_SERVERS],
@@ -34,7 +33,6 @@ pub const PARTITION: NemesisSpec = NemesisSpec {
 
 pub const CLIENT: NemesisSpec = NemesisSpec {
     name: "partition-client",
-    summary: "cuts clients from servers, preferring a holder in a long hold",
     needs: &[Ability::Cut],
     servers: ServersNeeded::ANY,
     causes: &[OF_CLIENTS],
@@ -43,7 +41,6 @@ pub const CLIENT: NemesisSpec = NemesisSpec {
 
 pub const SERVER: NemesisSpec = NemesisSpec {
     name: "partition-server",
-    summary: "cuts a server from its peers; a server without peers is cut from the clients",
     needs: &[Ability::CutServers],
     servers: ServersNeeded::ANY,
     causes: &[OF_CLIENTS, OF_SERVERS],
@@ -52,7 +49,6 @@ pub const SERVER: NemesisSpec = NemesisSpec {
 
 pub const VAULT: NemesisSpec = NemesisSpec {
     name: "partition-vault",
-    summary: "cuts a holder from what the lock guards: its write arrives after it has given up",
     needs: &[Ability::Vault],
     servers: ServersNeeded::ANY,
     causes: &[&[Cause::WriteDelayed]],

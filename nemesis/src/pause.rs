@@ -32,7 +32,6 @@ const OF_SERVERS: &[Cause] = &[
 
 pub const PAUSE: NemesisSpec = NemesisSpec {
     name: "pause",
-    summary: "pauses clients past the ttl, preferring the holder, and now and then a server",
     needs: NEEDS,
     servers: ServersNeeded::ANY,
     causes: &[OF_CLIENTS, OF_SERVERS],
@@ -41,7 +40,6 @@ pub const PAUSE: NemesisSpec = NemesisSpec {
 
 pub const CLIENT: NemesisSpec = NemesisSpec {
     name: "pause-client",
-    summary: "pauses clients past the ttl, preferring the holder",
     needs: NEEDS,
     servers: ServersNeeded::ANY,
     causes: &[OF_CLIENTS],
@@ -50,7 +48,6 @@ pub const CLIENT: NemesisSpec = NemesisSpec {
 
 pub const SERVER: NemesisSpec = NemesisSpec {
     name: "pause-server",
-    summary: "pauses servers, for up to two and a half ttls",
     needs: NEEDS,
     servers: ServersNeeded::ANY,
     causes: &[OF_SERVERS],
@@ -59,7 +56,6 @@ pub const SERVER: NemesisSpec = NemesisSpec {
 
 pub const LEADER: NemesisSpec = NemesisSpec {
     name: "pause-leader",
-    summary: "pauses the server that leads the others, for up to two and a half ttls",
     needs: NEEDS,
     servers: ServersNeeded { least: 3, peers: true },
     causes: &[OF_SERVERS],

@@ -14,7 +14,6 @@ const CAUSES: &[&[Cause]] = &[partition::OF_CLIENTS, partition::OF_SERVERS];
 
 pub const HALVES: NemesisSpec = NemesisSpec {
     name: "partition-halves",
-    summary: "divides servers and clients into two sides, with no link from one to the other",
     needs: &[Ability::Cut],
     servers: ServersNeeded { least: 2, peers: false },
     causes: CAUSES,
@@ -23,7 +22,6 @@ pub const HALVES: NemesisSpec = NemesisSpec {
 
 pub const RING: NemesisSpec = NemesisSpec {
     name: "partition-ring",
-    summary: "lets each server see a majority, and no two the same one",
     needs: &[Ability::CutServers],
     servers: ServersNeeded { least: 5, peers: true },
     causes: CAUSES,
@@ -32,7 +30,6 @@ pub const RING: NemesisSpec = NemesisSpec {
 
 pub const BRIDGE: NemesisSpec = NemesisSpec {
     name: "partition-bridge",
-    summary: "divides the servers into two sides, with one server that sees both",
     needs: &[Ability::CutServers],
     servers: ServersNeeded { least: 3, peers: true },
     causes: CAUSES,
@@ -41,7 +38,6 @@ pub const BRIDGE: NemesisSpec = NemesisSpec {
 
 pub const GROUP: NemesisSpec = NemesisSpec {
     name: "partition-group",
-    summary: "cuts about half of the clients from all servers at once",
     needs: &[Ability::Cut],
     servers: ServersNeeded::ANY,
     causes: &[partition::OF_CLIENTS],

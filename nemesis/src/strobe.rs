@@ -15,7 +15,6 @@ const JUMPS: u32 = 10;
 
 pub const STROBE: NemesisSpec = NemesisSpec {
     name: "clock-strobe",
-    summary: "sets wall clocks ahead and right again, ten times within a ttl",
     needs: SET,
     servers: ServersNeeded::ANY,
     causes: &[WRONG],

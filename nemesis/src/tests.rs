@@ -1,7 +1,7 @@
 //! Rules that every nemesis in the list has to keep.
 
 use crate::holders::{STANDINGS, servers};
-use crate::{NEMESES, OF_CLIENTS};
+use crate::{NEMESES, Nemesis, OF_CLIENTS};
 use base::{Action, ClientState, ClientView, Mono, Next, Node, Rng, View};
 use std::time::Duration;
 
@@ -158,5 +158,13 @@ fn one_server_is_the_bridge_and_halves_have_none() {
         sides.dedup();
         assert_eq!(sides.len(), 2, "{sides:?}");
         assert_eq!(sides.iter().map(Vec::len).sum::<usize>() as u32, count);
+    }
+}
+
+#[test]
+fn a_name_in_rust_is_the_name_of_the_command_line_without_its_dashes() {
+    for nemesis in Nemesis::ALL {
+        let plain = nemesis.name().replace('-', "");
+        assert_eq!(format!("{nemesis:?}").to_lowercase(), plain);
     }
 }

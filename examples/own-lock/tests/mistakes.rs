@@ -3,7 +3,7 @@
 mod tested;
 
 use own_lock::mistakes::{acquire_again, keep_anyones, off_by_one, release_anyones};
-use picklock::lab::{AcquireError, Grant, Lab, Mode, Recipe, ReleaseError, Removed};
+use picklock::{AcquireError, Grant, Lab, Lock, Mode, Nemesis, ReleaseError, Removed};
 use std::fs;
 use std::time::Duration;
 use tested::{Kept, Majority, One, freed, granted};
@@ -29,9 +29,9 @@ fn is_found_and_replayed(sight: &str, lab: impl Fn() -> Lab) {
 
 struct ReleasesAnyones(One);
 
-impl Recipe for ReleasesAnyones {
+impl Lock for ReleasesAnyones {
     async fn acquire(&mut self, mode: Mode, patience: Duration) -> Result<Grant, AcquireError> {
-        Recipe::acquire(&mut self.0, mode, patience).await
+        Lock::acquire(&mut self.0, mode, patience).await
     }
 
     async fn release(&mut self, _: Grant) -> Result<Removed, ReleaseError> {
@@ -42,39 +42,39 @@ impl Recipe for ReleasesAnyones {
 #[test]
 fn a_release_that_does_not_compare_frees_the_lock_of_another() {
     is_found_and_replayed("double hold by foreign-release", || {
-        Lab::redis().lock(|site| ReleasesAnyones(One::new(site))).under(["pause-client"])
+        Lab::redis().lock(|site| ReleasesAnyones(One::new(site))).under([Nemesis::PauseClient])
     });
 }
 
 struct AcquiresAgain(One);
 
-impl Recipe for AcquiresAgain {
+impl Lock for AcquiresAgain {
     async fn acquire(&mut self, _: Mode, patience: Duration) -> Result<Grant, AcquireError> {
         granted(acquire_again(&self.0.lock, &mut self.0.connection, patience).await)
     }
 
     async fn release(&mut self, grant: Grant) -> Result<Removed, ReleaseError> {
-        Recipe::release(&mut self.0, grant).await
+        Lock::release(&mut self.0, grant).await
     }
 }
 
 #[test]
 fn an_acquire_that_tries_again_after_an_error_leaves_the_lock_to_nobody() {
     is_found_and_replayed("phantom holder", || {
-        Lab::redis().lock(|site| AcquiresAgain(One::new(site))).under(["link-lose-reply"])
+        Lab::redis().lock(|site| AcquiresAgain(One::new(site))).under([Nemesis::LinkLoseReply])
     });
 }
 
 #[test]
 fn a_renewal_that_does_not_compare_takes_the_lock_from_another() {
     is_found_and_replayed("double hold by foreign-release", || {
-        Lab::redis().lock(Kept::by(keep_anyones)).holding(TTL * 3).under(["pause-client"])
+        Lab::redis().lock(Kept::by(keep_anyones)).holding(TTL * 3).under([Nemesis::PauseClient])
     });
 }
 
 #[test]
 fn a_majority_that_is_too_small_by_one_grants_it_twice() {
     is_found_and_replayed("double hold by recipe", || {
-        Lab::redis_x5().lock(Majority::by(off_by_one)).under(["none"])
+        Lab::redis_x5().lock(Majority::by(off_by_one)).under([Nemesis::None])
     });
 }

@@ -29,7 +29,7 @@ fn section(what: ListWhat) -> Section {
             ("tasks", workloads::TASKS.iter().map(|t| (t.name, t.summary)).collect())
         }
         ListWhat::Nemeses => {
-            ("nemeses", nemesis::NEMESES.iter().map(|n| (n.name, n.summary)).collect())
+            ("nemeses", nemesis::Nemesis::ALL.iter().map(|n| (n.name(), n.summary())).collect())
         }
         ListWhat::Actions => {
             ("actions", ACTIONS.iter().map(|a| (a.spec().name, a.spec().about)).collect())

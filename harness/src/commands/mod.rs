@@ -19,7 +19,7 @@ pub mod test;
 use crate::Exit;
 use crate::cli::{LoadArgs, LockArgs};
 use crate::drive::Watcher;
-use crate::foreign::{self, ForeignError, ForeignLock};
+use crate::foreign::{self, ForeignError, ForeignLock, Promises};
 use crate::input::{self, JudgingBudget, WrongKind};
 use crate::lock_file;
 use crate::nearest::Unlisted;
@@ -158,12 +158,13 @@ fn program(command: &str, args: &LockArgs, load: &LoadArgs) -> Result<TestedLock
         some => format!(" --promises {some}"),
     };
     let permits = args.permits.map(|it| format!(" --permits {it}")).unwrap_or_default();
+    let promises = foreign::promised(Promises::mutex(), &args.promises)?;
+    let promises = args.permits.map_or(promises, |permits| promises.permits(permits));
     let lock = ForeignLock {
         arguments: format!("--client {quoted} --on {on}{promised}{permits}"),
         command: command.into(),
         on,
-        permits: args.permits,
-        promises: args.promises.clone(),
+        promises,
         ..ForeignLock::default()
     };
     Ok(lock.tested()?)

@@ -7,6 +7,7 @@ mod junit;
 use base::{Outcome, Run, RunSpec, nanos};
 use checkers::Judgement;
 use indicatif::{ProgressBar, ProgressStyle};
+use nemesis::Nemesis;
 use reports::card::{self, Card, CardRow};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -62,7 +63,8 @@ pub fn run(args: &SurveyArgs) -> Result<Exit, Failure> {
         (false, true) => 2,
         (false, false) => 20,
     });
-    let about = |name: &str| nemesis::find(name).map_or("", |nemesis| nemesis.summary);
+    let about =
+        |name: &str| Nemesis::ALL.iter().find(|it| it.name() == name).map_or("", |it| it.summary());
     let rows = nemeses.iter().map(|name| CardRow::of(name, about(name))).collect();
     let stop = interruptible()?;
     let survey = Survey {

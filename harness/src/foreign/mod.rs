@@ -4,13 +4,16 @@
 mod error;
 mod libraries;
 mod promises;
+#[cfg(feature = "cli")]
+mod words;
 
 pub use error::ForeignError;
 pub use libraries::hint;
-pub use promises::{PROMISE_WORDS, PromiseWord};
+pub use promises::Promises;
+#[cfg(feature = "cli")]
+pub use words::{PROMISE_WORDS, PromiseWord, promised};
 
-use base::{ClientCommand, Known, LockInfo, LockName, Pace, Promises, nanos};
-use std::num::NonZeroU32;
+use base::{ClientCommand, Known, LockInfo, LockName, nanos};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,9 +23,6 @@ use workloads::{BELOW_TTL, ProgramLock, TestedLock};
 
 use crate::nearest::Unlisted;
 use crate::sight::ExpectedSight;
-
-/// The pace of a lock whose author says nothing about it: slower than that of most libraries.
-const PACE: Pace = Pace { back_off_ns: 1_000_000_000, round_trips: 4, tries: 3, ..Pace::EXACT };
 
 /// A lock that a program takes, as its author describes it.
 #[derive(Clone, Default)]
@@ -41,14 +41,8 @@ pub struct ForeignLock {
     pub on: String,
     /// Its time to live, or session time-out. `None`: the usual one of the store.
     pub ttl: Option<Duration>,
-    /// The number of holders that it lets in at once. `None`: one.
-    pub permits: Option<NonZeroU32>,
-    /// The words for what it promises ([`PROMISE_WORDS`]).
-    pub promises: Vec<String>,
-    /// The longest time between two tries of an acquire.
-    pub back_off: Option<Duration>,
-    /// The longest time for which a dead holder keeps it.
-    pub recovers_within: Option<Duration>,
+    /// The promises that its author makes.
+    pub promises: Promises,
     /// The anomalies that it is known to show, each by its cause.
     pub known: Vec<ExpectedSight>,
     /// The arguments by which commands name it.
@@ -87,7 +81,7 @@ impl ForeignLock {
     ) -> Result<TestedLock, ForeignError> {
         let (store, topology) = topology(&self.on)?;
         let ttl = self.ttl.unwrap_or(store.ttl());
-        let promises = self.promises(ttl)?;
+        let promises = self.promises.with(ttl);
         let summary = match self.summary.as_str() {
             "" => format!("`{}`", self.command),
             said => said.into(),
@@ -121,25 +115,7 @@ impl ForeignLock {
         })
     }
 
-    fn promises(&self, ttl: Duration) -> Result<Promises, ForeignError> {
-        let mut made = Promises { pace: PACE, ..Promises::MUTEX };
-        if let Some(back_off) = self.back_off {
-            made.pace.back_off_ns = nanos(back_off);
-        }
-        for word in &self.promises {
-            promises::make(word, &mut made)?;
-        }
-        if let Some(permits) = self.permits {
-            made.permits = permits.get();
-        }
-        if let Some(within) = self.recovers_within {
-            let lives = within.as_nanos().div_ceil(ttl.as_nanos().max(1));
-            made.recovers = Some(u32::try_from(lives).unwrap_or(u32::MAX).max(1));
-        }
-        Ok(made)
-    }
-
-    fn known(&self, promises: &Promises) -> Result<Vec<Known>, ForeignError> {
+    fn known(&self, promises: &base::Promises) -> Result<Vec<Known>, ForeignError> {
         let known = self.known.iter().map(|sight| match sight.cause {
             Some(cause) => Ok(Known {
                 cause,

@@ -11,10 +11,11 @@ use std::path::PathBuf;
 /// ```
 /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
 /// use my_crate::MyLock;
-/// use picklock::Lab;
+/// use picklock::{Lab, Nemesis};
 ///
-/// let error = Lab::redis().lock(MyLock::new).under(["pause-clients"]).check().unwrap_err();
-/// assert!(error.to_string().contains("`pause-clients`"));
+/// // One server has no peers from which it could be cut.
+/// let error = Lab::redis().lock(MyLock::new).under([Nemesis::PartitionRing]).check().unwrap_err();
+/// assert!(error.to_string().contains("needs 5 servers"));
 /// ```
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -31,7 +32,7 @@ pub enum LabError {
     #[error(transparent)]
     World(#[from] BackendError),
     /// No faults are left.
-    #[error("a lab needs a fault: give .under([\"none\"]) for a run without one")]
+    #[error("a lab needs a fault: give .under([Nemesis::None]) for a run without one")]
     NoNemesis,
     /// The variable for the number of schedules has none.
     #[error("PICKLOCK_SCHEDULES is `{0}`, which is no number of schedules")]

@@ -54,7 +54,7 @@ pub fn in_simulator(
     }
     let each = each_of(asked(schedules)?, nemeses.len())?;
     for nemesis in &nemeses {
-        let usual = hunt.lock.info.run(nemesis, 0);
+        let usual = hunt.lock.info.run(nemesis.name(), 0);
         let clients = clients.unwrap_or(usual.clients);
         let long = hold.map_or(Duration::ZERO, |hold| hold.time * HOLDS);
         let time_limit_ns = nanos(long.max(usual.ttl() * TTLS));

@@ -1,49 +1,4 @@
-//! Your own Rust lock in `cargo test`: unchanged, under thousands of deterministic schedules with
-//! pauses, crashes and cuts.
-//!
-//! ```
-//! use picklock::lab::{AcquireError, Grant, Lab, Mode, Recipe, ReleaseError, Removed, Site};
-//! use redis::AsyncCommands;
-//! use std::time::Duration;
-//!
-//! /// A lock without an owner's value: whoever releases it frees whoever holds it.
-//! struct Careless(Site);
-//!
-//! impl Recipe for Careless {
-//!     async fn acquire(&mut self, _: Mode, _: Duration) -> Result<Grant, AcquireError> {
-//!         let mut set = redis::cmd("SET");
-//!         set.arg(self.0.key()).arg(1).arg("NX").arg("PX").arg(self.0.ttl().as_millis() as u64);
-//!         match set.query_async(&mut self.0.connection(0)).await {
-//!             Ok(Some(())) => Ok(Grant::default()),
-//!             Ok(None) => Err(AcquireError::Failed("somebody else has it".into())),
-//!             Err(error) => Err(AcquireError::Unknown(error.to_string())),
-//!         }
-//!     }
-//!
-//!     async fn release(&mut self, _: Grant) -> Result<Removed, ReleaseError> {
-//!         let removed: Result<u64, _> = self.0.connection(0).del(self.0.key()).await;
-//!         removed.map(|_| Removed::Any).map_err(|e| ReleaseError::Unknown(e.to_string()))
-//!     }
-//! }
-//!
-//! # let folder = tempfile::tempdir()?;
-//! let outcome = Lab::redis()
-//!     .lock(Careless)
-//!     .named("careless")
-//!     .ttl(Duration::from_secs(2))
-//!     .promises(["recovers"])
-//!     .under(["pause-client"])
-//!     .schedules(200)
-//! #   .keeping_in(folder.path())
-//!     .check()?;
-//! assert!(outcome.counterexample.is_some());
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! A lock is given a [`Site`], which has its connections, and runs in the simulator. Tokio's
-//! `sleep`, `timeout`, `Instant` and `spawn` go by the clock of its client; `std::time` does not,
-//! and its randomness has to come from [`Site::random`]. With the feature `real`,
-//! `Lab::on_real_servers` runs the same test on real servers.
+//! A test of a lock in Rust: the surface of the library, and the searches behind it.
 
 mod bell;
 mod error;
@@ -64,18 +19,17 @@ pub use error::LabError;
 pub use outcome::{Counterexample, LabOutcome};
 pub use site::Site;
 pub use terms::{
-    AcquireError, Grant, Lock, Mode, Outcome, Recipe, RedisConnection, ReleaseError, Removed,
+    AcquireError, Grant, Lock, Mode, Nemesis, Outcome, RedisConnection, ReleaseError, Removed,
 };
 
 use base::{Length, Shape};
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use workloads::TestedLock;
 use workloads::locks::Opens;
 
-use crate::foreign::ForeignLock;
+use crate::foreign::{ForeignLock, Promises};
 use crate::sight::ExpectedSight;
 use opening::LabOpening;
 use role::Role;
@@ -85,7 +39,7 @@ const SCHEDULES: u64 = 1_000;
 
 /// The faults of a lab that says nothing about them: those that every lock can bear. A pause that
 /// is longer than the ttl breaks each lock that runs out by time and has no fencing.
-const NEMESES: [&str; 2] = ["crash-client", "partition-client"];
+const NEMESES: [Nemesis; 2] = [Nemesis::CrashClient, Nemesis::PartitionClient];
 
 /// The variable that has the number of schedules, whatever a test asks for.
 const SCHEDULES_VARIABLE: &str = "PICKLOCK_SCHEDULES";
@@ -144,7 +98,7 @@ impl LabServers {
                 tokio: self.tokio,
             },
             hunt: hunt::in_simulator,
-            nemeses: NEMESES.map(String::from).into(),
+            nemeses: NEMESES.into(),
             schedules: SCHEDULES,
             clients: None,
             hold: None,
@@ -171,7 +125,7 @@ pub struct Lab {
     opening: LabOpening,
     /// The search for what is wanted, which depends on the world.
     hunt: Hunts,
-    nemeses: Vec<String>,
+    nemeses: Vec<Nemesis>,
     schedules: u64,
     clients: Option<u32>,
     hold: Option<Length>,
@@ -216,7 +170,7 @@ impl Lab {
     ///
     /// let outcome = Lab::redis().lock(MyLock::new).named("my-lock").schedules(20).check()?;
     /// assert_eq!(outcome.lock, "my-lock");
-    /// # Ok::<(), picklock::lab::LabError>(())
+    /// # Ok::<(), picklock::LabError>(())
     /// ```
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.lock.name = Some(name.into());
@@ -238,65 +192,33 @@ impl Lab {
         self
     }
 
-    /// Says what the lock promises beside mutual exclusion, in the words of `picklock list
-    /// promises`. What is not said is not judged.
+    /// Sets what the lock promises. Without it, that is mutual exclusion.
     ///
     /// ```
     /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
     /// use my_crate::MyLock;
-    /// use picklock::Lab;
+    /// use picklock::{Lab, Promises};
     ///
-    /// Lab::redis().lock(MyLock::new).promises(["recovers"]).schedules(20).assert_held();
+    /// let promises = Promises::mutex().recovers();
+    /// Lab::redis().lock(MyLock::new).promises(promises).schedules(20).assert_held();
     /// ```
-    pub fn promises<W: Into<String>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
-        self.lock.promises = words.into_iter().map(Into::into).collect();
+    pub const fn promises(mut self, promises: Promises) -> Self {
+        self.lock.promises = promises;
         self
     }
 
-    /// Lets in so many holders at once.
+    /// Sets the faults.
     ///
     /// ```
     /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
     /// use my_crate::MyLock;
-    /// use picklock::Lab;
-    /// use std::num::NonZeroU32;
+    /// use picklock::{Lab, Nemesis};
     ///
-    /// let two = NonZeroU32::MIN.saturating_add(1);
-    /// Lab::redis().lock(MyLock::new).permits(two).schedules(20).assert_held();
+    /// let lab = Lab::redis().lock(MyLock::new);
+    /// lab.under([Nemesis::CrashClient, Nemesis::LinkLoseReply]).schedules(20).assert_held();
     /// ```
-    pub const fn permits(mut self, permits: NonZeroU32) -> Self {
-        self.lock.permits = Some(permits);
-        self
-    }
-
-    /// Says the longest time between two tries of an acquire.
-    ///
-    /// ```
-    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
-    /// use my_crate::MyLock;
-    /// use picklock::Lab;
-    /// use std::time::Duration;
-    ///
-    /// let lab = Lab::redis().lock(MyLock::new).back_off(Duration::from_millis(50));
-    /// lab.schedules(20).assert_held();
-    /// ```
-    pub const fn back_off(mut self, longest: Duration) -> Self {
-        self.lock.back_off = Some(longest);
-        self
-    }
-
-    /// Sets the faults, by the names of `picklock list nemeses`.
-    ///
-    /// ```
-    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
-    /// use my_crate::MyLock;
-    /// use picklock::Lab;
-    ///
-    /// let lab = Lab::redis().lock(MyLock::new).under(["crash-client", "link-lose-reply"]);
-    /// lab.schedules(20).assert_held();
-    /// ```
-    pub fn under<N: Into<String>>(mut self, nemeses: impl IntoIterator<Item = N>) -> Self {
-        self.nemeses = nemeses.into_iter().map(Into::into).collect();
+    pub fn under(mut self, nemeses: impl IntoIterator<Item = Nemesis>) -> Self {
+        self.nemeses = nemeses.into_iter().collect();
         self
     }
 
@@ -309,7 +231,7 @@ impl Lab {
     ///
     /// let outcome = Lab::redis().lock(MyLock::new).schedules(20).check()?;
     /// assert_eq!(outcome.schedules, 20);
-    /// # Ok::<(), picklock::lab::LabError>(())
+    /// # Ok::<(), picklock::LabError>(())
     /// ```
     pub const fn schedules(mut self, schedules: u64) -> Self {
         self.schedules = schedules;
@@ -341,7 +263,7 @@ impl Lab {
     /// let lab = Lab::redis().lock(MyLock::new).holding(Duration::from_millis(100));
     /// let outcome = lab.schedules(20).check()?;
     /// assert!(outcome.counterexample.is_none());
-    /// # Ok::<(), picklock::lab::LabError>(())
+    /// # Ok::<(), picklock::LabError>(())
     /// ```
     pub const fn holding(mut self, hold: Duration) -> Self {
         self.hold = Some(Length { time: hold, exact: true });
@@ -354,11 +276,12 @@ impl Lab {
     /// ```
     /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
     /// use my_crate::MyLock;
-    /// use picklock::Lab;
+    /// use picklock::{Lab, Nemesis};
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # let folder = folder.path();
-    /// let lab = Lab::redis().lock(MyLock::careless).named("careless").under(["pause-client"]);
+    /// let lab = Lab::redis().lock(MyLock::careless).named("careless");
+    /// let lab = lab.under([Nemesis::PauseClient]);
     /// lab.keeping_in(folder).assert_violated("double hold by foreign-release");
     /// assert_eq!(std::fs::read_dir(folder.join("careless"))?.count(), 1);
     /// # Ok::<(), std::io::Error>(())
@@ -373,11 +296,11 @@ impl Lab {
     /// ```
     /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
     /// use my_crate::MyLock;
-    /// use picklock::lab::{Lab, Outcome};
+    /// use picklock::{Lab, Outcome};
     ///
     /// let outcome = Lab::redis().lock(MyLock::new).schedules(20).check()?;
     /// assert_eq!(outcome.outcome, Outcome::Held);
-    /// # Ok::<(), picklock::lab::LabError>(())
+    /// # Ok::<(), picklock::LabError>(())
     /// ```
     ///
     /// # Errors
@@ -391,9 +314,9 @@ impl Lab {
     /// ```
     /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
     /// use my_crate::MyLock;
-    /// use picklock::Lab;
+    /// use picklock::{Lab, Nemesis};
     ///
-    /// Lab::redis().lock(MyLock::new).under(["crash-client"]).schedules(20).assert_held();
+    /// Lab::redis().lock(MyLock::new).under([Nemesis::CrashClient]).schedules(20).assert_held();
     /// ```
     ///
     /// # Panics
@@ -413,10 +336,10 @@ impl Lab {
     /// ```
     /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
     /// use my_crate::MyLock;
-    /// use picklock::Lab;
+    /// use picklock::{Lab, Nemesis};
     ///
     /// # let folder = tempfile::tempdir().expect("a folder");
-    /// let lab = Lab::redis().lock(MyLock::new).under(["pause-client"]);
+    /// let lab = Lab::redis().lock(MyLock::new).under([Nemesis::PauseClient]);
     /// # let lab = lab.keeping_in(folder.path());
     /// lab.assert_violated("double hold by holder-paused");
     /// ```

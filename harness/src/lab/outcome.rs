@@ -15,7 +15,7 @@ use std::path::PathBuf;
 ///
 /// let outcome = Lab::redis().lock(MyLock::new).named("my-lock").schedules(20).check()?;
 /// assert_eq!(outcome.to_string(), "my-lock held in 20 schedules");
-/// # Ok::<(), picklock::lab::LabError>(())
+/// # Ok::<(), picklock::LabError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct LabOutcome {
@@ -57,15 +57,15 @@ impl LabOutcome {
 /// ```
 /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
 /// use my_crate::MyLock;
-/// use picklock::Lab;
+/// use picklock::{Lab, Nemesis};
 ///
 /// # let folder = tempfile::tempdir().expect("a folder");
-/// let lab = Lab::redis().lock(MyLock::careless).under(["pause-client"]).schedules(20);
+/// let lab = Lab::redis().lock(MyLock::careless).under([Nemesis::PauseClient]).schedules(20);
 /// # let lab = lab.keeping_in(folder.path());
 /// let found = lab.check()?.counterexample.expect("a mistake");
 /// println!("{}\n{}", found.story, found.replay);
 /// assert!(found.anomaly.starts_with("double hold by "));
-/// # Ok::<(), picklock::lab::LabError>(())
+/// # Ok::<(), picklock::LabError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Counterexample {

@@ -43,11 +43,12 @@ impl Lab {
     /// ```no_run
     /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
     /// use my_crate::MyLock;
-    /// use picklock::Lab;
+    /// use picklock::{Lab, Nemesis};
     ///
     /// #[test]
     /// fn it_survives_crashes_of_real_processes() {
-    ///     Lab::redis().lock(MyLock::new).under(["crash-client"]).on_real_servers().assert_held();
+    ///     let lab = Lab::redis().lock(MyLock::new).under([Nemesis::CrashClient]);
+    ///     lab.on_real_servers().assert_held();
     /// }
     /// ```
     pub fn on_real_servers(mut self) -> Self {
@@ -71,7 +72,7 @@ fn on_real_servers(
     for nemesis in &lab.nemeses {
         let mut of_nemesis = Outcome::Inconclusive;
         for seed in 0..each {
-            let (seen, found) = hunt.look(lab.run(&hunt.lock, nemesis, seed))?;
+            let (seen, found) = hunt.look(lab.run(&hunt.lock, nemesis.name(), seed))?;
             if let Some(found) = found {
                 return Ok(hunt.so_far.broken_by(found));
             }

@@ -18,7 +18,7 @@ use workloads::locks::LockSettings;
 /// use my_crate::MyLock;
 /// use picklock::Lab;
 ///
-/// let lock = |site: picklock::lab::Site| {
+/// let lock = |site: picklock::Site| {
 ///     println!("{} of {} server", site.key(), site.servers());
 ///     MyLock::new(site)
 /// };
@@ -61,8 +61,8 @@ impl Site {
     /// ```
     /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
     /// use my_crate::MyLock;
-    /// # use picklock::lab::{AcquireError, Grant, Mode, Recipe, ReleaseError, Removed};
-    /// use picklock::lab::{Lab, Site};
+    /// # use picklock::{AcquireError, Grant, Lock, Mode, ReleaseError, Removed};
+    /// use picklock::{Lab, Nemesis, Site};
     /// use std::time::Duration;
     ///
     /// struct Pinged {
@@ -70,7 +70,7 @@ impl Site {
     ///     lock: MyLock,
     /// }
     ///
-    /// impl Recipe for Pinged {
+    /// impl Lock for Pinged {
     ///     async fn acquire(&mut self, mode: Mode, wait: Duration) -> Result<Grant, AcquireError> {
     ///         let mut connection = self.site.connection(0);
     ///         let pong: Result<String, _> = redis::cmd("PING").query_async(&mut connection).await;
@@ -84,7 +84,7 @@ impl Site {
     /// }
     ///
     /// let lock = |site: Site| Pinged { lock: MyLock::new(site.clone()), site };
-    /// Lab::redis().lock(lock).under(["crash-client"]).schedules(20).assert_held();
+    /// Lab::redis().lock(lock).under([Nemesis::CrashClient]).schedules(20).assert_held();
     /// ```
     ///
     /// # Panics
@@ -100,8 +100,8 @@ impl Site {
     /// ```
     /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
     /// use my_crate::MyLock;
-    /// # use picklock::lab::{AcquireError, Grant, Mode, Recipe, ReleaseError, Removed};
-    /// use picklock::lab::{Lab, Site};
+    /// # use picklock::{AcquireError, Grant, Lock, Mode, ReleaseError, Removed};
+    /// use picklock::{Lab, Nemesis, Site};
     /// use std::time::Duration;
     ///
     /// struct Pinged {
@@ -109,7 +109,7 @@ impl Site {
     ///     lock: MyLock,
     /// }
     ///
-    /// impl Recipe for Pinged {
+    /// impl Lock for Pinged {
     ///     async fn acquire(&mut self, mode: Mode, wait: Duration) -> Result<Grant, AcquireError> {
     ///         let mut connection = self.site.multiplexed(0);
     ///         let pong: Result<String, _> = redis::cmd("PING").query_async(&mut connection).await;
@@ -123,7 +123,7 @@ impl Site {
     /// }
     ///
     /// let lock = |site: Site| Pinged { lock: MyLock::new(site.clone()), site };
-    /// Lab::redis().lock(lock).under(["crash-client"]).schedules(20).assert_held();
+    /// Lab::redis().lock(lock).under([Nemesis::CrashClient]).schedules(20).assert_held();
     /// ```
     ///
     /// # Panics
@@ -149,7 +149,7 @@ impl Site {
     /// use my_crate::MyLock;
     /// use picklock::Lab;
     ///
-    /// let lock = |site: picklock::lab::Site| {
+    /// let lock = |site: picklock::Site| {
     ///     assert_eq!(site.address(0), None, "in the simulator");
     ///     MyLock::new(site)
     /// };
@@ -169,7 +169,7 @@ impl Site {
     /// use my_crate::MyLock;
     /// use picklock::Lab;
     ///
-    /// let lock = |site: picklock::lab::Site| {
+    /// let lock = |site: picklock::Site| {
     ///     assert_eq!(site.servers(), 5);
     ///     MyLock::new(site)
     /// };
@@ -186,7 +186,7 @@ impl Site {
     /// use my_crate::MyLock;
     /// use picklock::Lab;
     ///
-    /// let lock = |site: picklock::lab::Site| {
+    /// let lock = |site: picklock::Site| {
     ///     assert!(!site.key().is_empty());
     ///     MyLock::new(site)
     /// };
@@ -204,7 +204,7 @@ impl Site {
     /// use picklock::Lab;
     /// use std::time::Duration;
     ///
-    /// let lock = |site: picklock::lab::Site| {
+    /// let lock = |site: picklock::Site| {
     ///     assert!(!site.ttl().is_zero(), "it varies about that of the lab");
     ///     MyLock::new(site)
     /// };
@@ -219,8 +219,8 @@ impl Site {
     /// ```
     /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
     /// use my_crate::MyLock;
-    /// # use picklock::lab::{AcquireError, Grant, Mode, Recipe, ReleaseError, Removed};
-    /// use picklock::lab::{Lab, Site};
+    /// # use picklock::{AcquireError, Grant, Lock, Mode, ReleaseError, Removed};
+    /// use picklock::{Lab, Nemesis, Site};
     /// use std::time::Duration;
     ///
     /// struct Slow {
@@ -228,7 +228,7 @@ impl Site {
     ///     lock: MyLock,
     /// }
     ///
-    /// impl Recipe for Slow {
+    /// impl Lock for Slow {
     ///     async fn acquire(&mut self, mode: Mode, wait: Duration) -> Result<Grant, AcquireError> {
     ///         let begun = self.site.monotonic();
     ///         self.site.sleep(Duration::from_millis(10)).await;
@@ -242,7 +242,7 @@ impl Site {
     /// }
     ///
     /// let lock = |site: Site| Slow { lock: MyLock::new(site.clone()), site };
-    /// Lab::redis().lock(lock).under(["crash-client"]).schedules(20).assert_held();
+    /// Lab::redis().lock(lock).under([Nemesis::CrashClient]).schedules(20).assert_held();
     /// ```
     pub async fn sleep(&self, duration: Duration) {
         self.link.world().sleep(duration).await;
@@ -253,8 +253,8 @@ impl Site {
     /// ```
     /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
     /// use my_crate::MyLock;
-    /// # use picklock::lab::{AcquireError, Grant, Mode, Recipe, ReleaseError, Removed};
-    /// use picklock::lab::{Lab, Site};
+    /// # use picklock::{AcquireError, Grant, Lock, Mode, ReleaseError, Removed};
+    /// use picklock::{Lab, Nemesis, Site};
     /// use std::time::Duration;
     ///
     /// struct Timed {
@@ -262,7 +262,7 @@ impl Site {
     ///     lock: MyLock,
     /// }
     ///
-    /// impl Recipe for Timed {
+    /// impl Lock for Timed {
     ///     async fn acquire(&mut self, mode: Mode, wait: Duration) -> Result<Grant, AcquireError> {
     ///         let begun = self.site.monotonic();
     ///         assert!(self.site.monotonic() >= begun);
@@ -275,7 +275,7 @@ impl Site {
     /// }
     ///
     /// let lock = |site: Site| Timed { lock: MyLock::new(site.clone()), site };
-    /// Lab::redis().lock(lock).under(["crash-client"]).schedules(20).assert_held();
+    /// Lab::redis().lock(lock).under([Nemesis::CrashClient]).schedules(20).assert_held();
     /// ```
     pub fn monotonic(&self) -> Duration {
         Duration::from_nanos(self.link.world().monotonic().nanos())
@@ -288,7 +288,7 @@ impl Site {
     /// use my_crate::MyLock;
     /// use picklock::Lab;
     ///
-    /// let lock = |site: picklock::lab::Site| {
+    /// let lock = |site: picklock::Site| {
     ///     assert_ne!(site.random(), site.random());
     ///     MyLock::new(site)
     /// };

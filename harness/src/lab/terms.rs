@@ -3,7 +3,7 @@
 /// Returned by a lock that was not taken.
 ///
 /// ```
-/// use picklock::lab::AcquireError;
+/// use picklock::AcquireError;
 ///
 /// // After an error of the connection, the server may have granted the lock, or may grant it yet.
 /// let lost = AcquireError::Unknown("connection reset by peer".into());
@@ -15,7 +15,7 @@ pub use base::AcquireError;
 /// Returned by a lock that was taken.
 ///
 /// ```
-/// use picklock::lab::Grant;
+/// use picklock::Grant;
 ///
 /// let fenced = Grant { token: Some(7), ..Grant::default() };
 /// assert_ne!(fenced, Grant::default());
@@ -23,25 +23,10 @@ pub use base::AcquireError;
 #[doc(inline)]
 pub use base::Grant;
 
-/// Implemented by all that a lab can test: write a [`Recipe`], which is a lock, too.
-///
-/// ```
-/// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
-/// use my_crate::MyLock;
-/// use picklock::lab::{Lab, Lock, Site};
-///
-/// fn open(site: Site) -> impl Lock {
-///     MyLock::new(site)
-/// }
-/// Lab::redis().lock(open).schedules(20).assert_held();
-/// ```
-#[doc(inline)]
-pub use base::Lock;
-
 /// Asked for by an acquire: [`Exclusive`](Mode::Exclusive), but for locks with readers.
 ///
 /// ```
-/// use picklock::lab::Mode;
+/// use picklock::Mode;
 ///
 /// assert!(Mode::Exclusive.excludes(Mode::Shared));
 /// assert!(!Mode::Shared.excludes(Mode::Shared));
@@ -49,16 +34,29 @@ pub use base::Lock;
 #[doc(inline)]
 pub use base::Mode;
 
+/// Given to a lab: the faults of its schedules.
+///
+/// ```
+/// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+/// use my_crate::MyLock;
+/// use picklock::{Lab, Nemesis};
+///
+/// let lab = Lab::redis().lock(MyLock::new);
+/// lab.under([Nemesis::CrashClient, Nemesis::LinkReset]).schedules(20).assert_held();
+/// ```
+#[doc(inline)]
+pub use nemesis::Nemesis;
+
 /// Reached by a lab.
 ///
 /// ```
 /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
 /// use my_crate::MyLock;
-/// use picklock::lab::{Lab, Outcome};
+/// use picklock::{Lab, Outcome};
 ///
 /// let outcome = Lab::redis().lock(MyLock::new).schedules(20).check()?;
 /// assert_eq!(outcome.outcome, Outcome::Held);
-/// # Ok::<(), picklock::lab::LabError>(())
+/// # Ok::<(), picklock::LabError>(())
 /// ```
 #[doc(inline)]
 pub use base::Outcome;
@@ -66,13 +64,13 @@ pub use base::Outcome;
 /// Implemented by you, for your lock.
 ///
 /// ```
-/// use picklock::lab::{AcquireError, Grant, Lab, Mode, Recipe, ReleaseError, Removed, Site};
+/// use picklock::{AcquireError, Grant, Lab, Lock, Mode, ReleaseError, Removed, Site};
 /// use std::time::Duration;
 ///
 /// /// A lock that nobody gets.
 /// struct Shut(Site);
 ///
-/// impl Recipe for Shut {
+/// impl Lock for Shut {
 ///     async fn acquire(&mut self, _: Mode, timeout: Duration) -> Result<Grant, AcquireError> {
 ///         self.0.sleep(timeout).await;
 ///         Err(AcquireError::Failed("it is shut".into()))
@@ -83,16 +81,20 @@ pub use base::Outcome;
 ///     }
 /// }
 ///
-/// let lab = Lab::redis().lock(Shut).under(["crash-client"]);
-/// # drop(lab);
+/// # let folder = tempfile::tempdir().expect("a folder");
+/// let lab = Lab::redis().lock(Shut).schedules(20);
+/// # let lab = lab.keeping_in(folder.path());
+/// let breach = lab.check()?.counterexample.expect("that nobody gets it");
+/// assert_eq!(breach.anomaly, "deadlock by recipe");
+/// # Ok::<(), picklock::LabError>(())
 /// ```
 #[doc(inline)]
-pub use base::Recipe;
+pub use base::Recipe as Lock;
 
 /// Returned by a release that has not freed the lock for certain.
 ///
 /// ```
-/// use picklock::lab::ReleaseError;
+/// use picklock::ReleaseError;
 ///
 /// let late = ReleaseError::NotHeld("its time was over".into());
 /// assert_eq!(late.to_string(), "its time was over");
@@ -103,7 +105,7 @@ pub use base::ReleaseError;
 /// Returned by a release.
 ///
 /// ```
-/// use picklock::lab::Removed;
+/// use picklock::Removed;
 ///
 /// // A release that compared the owner's value before, and one that did not.
 /// assert_ne!(Removed::Own, Removed::Any);
@@ -116,7 +118,7 @@ pub use base::Removed;
 /// ```
 /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
 /// use my_crate::MyLock;
-/// use picklock::lab::{Lab, RedisConnection, Site};
+/// use picklock::{Lab, RedisConnection, Site};
 ///
 /// let lock = |site: Site| {
 ///     let shared: RedisConnection = site.connection(0);

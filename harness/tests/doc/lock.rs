@@ -1,7 +1,7 @@
-// The lock of the examples in the documentation of `picklock::lab`, which include this file in the
+// The lock of the examples in the documentation of `picklock`, which include this file in the
 // place of their reader's crate: nothing here may begin with `//!`.
 
-use picklock::lab::{AcquireError, Grant, Mode, Recipe, ReleaseError, Removed, Site};
+use picklock::{AcquireError, Grant, Lock, Mode, ReleaseError, Removed, Site};
 use redis::{AsyncCommands, cmd};
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ impl MyLock {
     }
 }
 
-impl Recipe for MyLock {
+impl Lock for MyLock {
     async fn acquire(&mut self, _: Mode, patience: Duration) -> Result<Grant, AcquireError> {
         let until = self.site.monotonic() + patience;
         let mut set = cmd("SET");

@@ -1,8 +1,8 @@
 //! The locks, in the terms of picklock.
 
 use own_lock::{Keeper, MajorityLock, OwnLock};
-use picklock::lab::{
-    AcquireError, Grant, Mode, Recipe, RedisConnection, ReleaseError, Removed, Site,
+use picklock::{
+    AcquireError, Grant, Lock, Mode, RedisConnection, ReleaseError, Removed, Site,
 };
 use redis::RedisResult;
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl One {
     }
 }
 
-impl Recipe for One {
+impl Lock for One {
     async fn acquire(&mut self, _: Mode, patience: Duration) -> Result<Grant, AcquireError> {
         granted(self.lock.acquire(&mut self.connection, patience).await)
     }
@@ -65,16 +65,16 @@ impl Kept {
     }
 }
 
-impl Recipe for Kept {
+impl Lock for Kept {
     async fn acquire(&mut self, mode: Mode, patience: Duration) -> Result<Grant, AcquireError> {
-        let grant = Recipe::acquire(&mut self.one, mode, patience).await?;
+        let grant = Lock::acquire(&mut self.one, mode, patience).await?;
         self.keeper = Some((self.keep)(self.one.lock.clone(), self.one.connection.clone()));
         Ok(grant)
     }
 
     async fn release(&mut self, grant: Grant) -> Result<Removed, ReleaseError> {
         self.keeper = None;
-        Recipe::release(&mut self.one, grant).await
+        Lock::release(&mut self.one, grant).await
     }
 
     async fn lost(&self) -> String {
@@ -102,7 +102,7 @@ impl Majority {
     }
 }
 
-impl Recipe for Majority {
+impl Lock for Majority {
     async fn acquire(&mut self, _: Mode, patience: Duration) -> Result<Grant, AcquireError> {
         granted(self.lock.acquire(&mut self.servers, patience).await)
     }
