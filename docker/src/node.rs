@@ -24,6 +24,8 @@ pub struct RunContainers {
     pub cluster: Cluster,
     /// The network on which they find each other.
     pub network: ContainerNetwork,
+    /// The password of the servers that ask for one.
+    pub password: Option<String>,
 }
 
 impl RunContainers {
@@ -54,9 +56,9 @@ impl RunContainers {
             peer_ports: peer_ports.clone(),
             source: None,
             proxy: None,
-            // Nobody else reaches the network of the containers.
+            // No door of ours leads into a container.
             sockets: false,
-            password: None,
+            password: self.password.clone(),
         };
         let launch = self.store.launch(&self.cluster, server, &place);
         let (repository, tag) = image::tagged();

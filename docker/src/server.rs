@@ -10,6 +10,7 @@ use futures_util::future::try_join_all;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use stores::Login;
 use testbed::process::is_stopped;
 use testbed::wall_clock::{ServerWallClock, true_ns};
 use testbed::{ClockAct, StartedServer, broken, probe};
@@ -245,6 +246,11 @@ impl StartedServer for DockerServer {
     fn address(&self) -> Result<SocketAddr, BackendError> {
         let address = *self.address.lock().unwrap_or_else(PoisonError::into_inner);
         address.ok_or_else(|| self.broken("has no address", "it has not served yet"))
+    }
+
+    fn login(&self) -> Option<Login> {
+        let RunContainers { store, password, .. } = &self.ensemble;
+        store.login(password.as_deref()?)
     }
 
     async fn until_serving(&self) -> Result<SocketAddr, BackendError> {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use stores::{Cluster, StoreId};
 use testbed::owner::Certainty;
-use testbed::{Lack, Servers, monotonic_nanos, start_all};
+use testbed::{Lack, Servers, monotonic_nanos, password_of, start_all};
 use testcontainers::bollard::Docker;
 
 /// The servers of a run, in containers.
@@ -23,6 +23,7 @@ pub struct DockerServers {
     docker: Docker,
     run: String,
     all: Vec<Arc<DockerServer>>,
+    password: Option<String>,
 }
 
 #[async_trait(?Send)]
@@ -64,15 +65,17 @@ impl Servers for DockerServers {
         let run = run_id();
         let servers = cluster.servers();
         progress(&format!("starting {servers} server{}", if servers == 1 { "" } else { "s" }));
+        let password = password_of(&cluster)?;
         let network = ContainerNetwork::make(&docker, &run).await;
         let started = async {
-            let ensemble = RunContainers { run: run.clone(), store, cluster, network: network? };
+            let (run, password, network) = (run.clone(), password.clone(), network?);
+            let ensemble = RunContainers { run, store, cluster, network, password };
             let start = |number| DockerServer::start(docker.clone(), ensemble.clone(), number);
             let mut all = Vec::new();
             start_all(store, &ensemble.cluster, &mut all, start).await.map(|()| all)
         };
         match started.await {
-            Ok(all) => Ok(Self { docker, run, all }),
+            Ok(all) => Ok(Self { docker, run, all, password }),
             Err(error) => {
                 // Why it failed matters more than that something may be left.
                 let _ = clean::remove_run(&docker, &run).await;
@@ -83,6 +86,10 @@ impl Servers for DockerServers {
 
     fn all(&self) -> &[Arc<DockerServer>] {
         &self.all
+    }
+
+    fn password(&self) -> Option<&str> {
+        self.password.as_deref()
     }
 
     fn reports(&self) -> impl Stream<Item = String> + Send + 'static {

@@ -13,8 +13,6 @@ use async_trait::async_trait;
 use base::{Ability, BackendError};
 use futures_util::Stream;
 use futures_util::future::join_all;
-use std::fs::File;
-use std::io::{self, Read};
 use std::iter::once;
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -23,7 +21,7 @@ use std::time::Duration;
 use stores::{Cluster, Member, Place, StoreId, node_address};
 use testbed::callers::ClientEntrances;
 use testbed::owner::Certainty;
-use testbed::{CLIENTS, Lack, Servers, StartedServer, broken, start_all};
+use testbed::{CLIENTS, Lack, Servers, StartedServer, broken, password_of, start_all};
 
 /// The servers of a run, as processes.
 pub struct LocalServers {
@@ -78,10 +76,7 @@ impl Servers for LocalServers {
         } else {
             peers.with_proxies()?
         });
-        let password = match cluster.asks_password {
-            true => Some(password().map_err(|e| broken("cannot make a password", e))?),
-            false => None,
-        };
+        let password = password_of(&cluster)?;
         let making = Making { store, cluster, user, peers, numbers, peer_ports, tell, password };
         let start = async |number| making.start(number, folder.path());
         let mut all = Vec::new();
@@ -192,13 +187,6 @@ impl Making {
             }
         }
     }
-}
-
-/// Makes a password that nobody else on the machine knows.
-fn password() -> io::Result<String> {
-    let mut secret = [0; 16];
-    File::open("/dev/urandom")?.read_exact(&mut secret)?;
-    Ok(secret.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// The ports on which the servers listen for each other.

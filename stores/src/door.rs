@@ -2,13 +2,19 @@
 
 use std::net::SocketAddr;
 
-/// An exchange that opens a connection to a server which asks for a password.
+/// A way into a server that asks for a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Login {
-    /// The request that names the password.
-    pub request: Vec<u8>,
-    /// The answer to the right one.
-    pub accepted: &'static [u8],
+pub enum Login {
+    /// A request ahead of all others, which names the password.
+    Ahead {
+        /// The request.
+        request: Vec<u8>,
+        /// The answer to the right one.
+        accepted: &'static [u8],
+    },
+    /// An exchange within the session that a client has opened, as a ZooKeeper demands it, with
+    /// this password (`zookeeper::sasl`). Questions of four letters need none.
+    InSession(String),
 }
 
 /// An address of a server, and what it has to hear first.
@@ -35,7 +41,7 @@ impl Door {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
         let mut stream = tokio::net::TcpStream::connect(self.address).await?;
-        if let Some(Login { request, accepted }) = &self.login {
+        if let Some(Login::Ahead { request, accepted }) = &self.login {
             stream.write_all(request).await?;
             let mut answer = vec![0; accepted.len()];
             stream.read_exact(&mut answer).await?;

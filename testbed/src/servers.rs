@@ -6,6 +6,8 @@ use async_trait::async_trait;
 use base::{Ability, BackendError, Direction};
 use futures_util::Stream;
 use futures_util::future::{join_all, try_join_all};
+use std::fs::File;
+use std::io::Read;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::Path;
@@ -231,6 +233,18 @@ async fn start_some<S: StartedServer>(
         return Err(error);
     }
     try_join_all(all[before..].iter().map(|server| server.until_serving())).await.map(drop)
+}
+
+/// Makes a password that nobody else on the machine knows, for servers that ask for one.
+///
+/// # Errors
+/// Fails when the machine has no randomness.
+pub fn password_of(cluster: &Cluster) -> Result<Option<String>, BackendError> {
+    let mut secret = [0; 16];
+    let drawn = File::open("/dev/urandom").and_then(|mut it| it.read_exact(&mut secret));
+    drawn.map_err(|e| broken("cannot make a password", e))?;
+    let password = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(cluster.asks_password.then_some(password))
 }
 
 /// Writes the log of each server to a file of its own.

@@ -1,5 +1,6 @@
-//! The doors of local servers during a run: none is open to other machines, and to other users of
-//! this one only those of a list. The kernel is asked, and not picklock.
+//! The doors of servers during a run: none of local ones is open to other machines, and to other
+//! users of this one only those of a list; so it is with those of containers. The kernel is asked,
+//! and not picklock.
 
 use super::{LIMIT, ended, picklock, place};
 use nix::unistd::geteuid;
@@ -14,16 +15,11 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use testbed::owner::stat_field;
 
-/// The doors that take everybody in: topologies, the program, the most such doors of one process, and
-/// the reason.
-const OPEN: &[(&[&str], &str, usize, &str)] = &[
-    (
-        &["zookeeper-x3", "zookeeper-x5"],
-        "java",
-        1,
-        "ZooKeeper asks the connections of members for a password, and none of clients",
-    ),
-    (&["redis-cluster"], "redis-server", 1, "members of a Redis Cluster speak without passwords"),
+/// The doors that take everybody in: the topology, the program, the most such doors of one process,
+/// and the reason.
+const OPEN: &[(&str, &str, usize, &str)] = &[
+    ("redis-cluster", "redis-server", 1, "members of a Redis Cluster speak without passwords"),
+    ("etcd-x3", "etcd", 2, "etcd asks for passwords by request, and its members for none"),
 ];
 
 /// The topologies whose servers have no port at all, but sockets in a folder.
@@ -126,6 +122,14 @@ fn another_user(ask: &str) -> Command {
 /// A packet by which a member of a ZooKeeper offers or asks for proof, with none in it.
 const MEMBER: &[u8] = b"_$5\x01\x35\x01\xed\xcc\0\0\0\0\0\0\0\0";
 
+/// The request with which a client of a ZooKeeper asks for a session.
+const SESSION: &[u8] = b"\0\0\0\x2d\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x07\xd0\0\0\0\0\0\0\0\0\
+                         \0\0\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+/// Its first request within that, for the children of the root.
+const CHILDREN: &[u8] = b"\0\0\0\x0e\0\0\0\x01\0\0\0\x08\0\0\0\x01/\0";
+/// The answer to that of a server that wants a proof first: an error, -124.
+const NOT_PROVEN: &[u8] = b"\0\0\0\x10\0\0\0\x01\0\0\0\0\0\0\0\0\xff\xff\xff\x84";
+
 impl ListeningSocket {
     /// Returns true if its address is of this machine only: 127.0.0.0/8 in the order of its bytes,
     /// or the same within IPv6.
@@ -149,7 +153,7 @@ impl ListeningSocket {
     /// Returns true if a server that is asked for something asks for a password instead.
     fn asks_for_a_password(&self) -> bool {
         let (question, refusal): (&[u8], &[u8]) = match &*self.program {
-            "java" => return self.asks_members(),
+            "java" => return self.asks_members() || self.asks_clients(),
             // Nothing that a Sentinel does not know, which it says before it asks.
             "redis-server" => (b"PING\r\n", b"-NOAUTH Authentication required."),
             "memcached" => (b"version\r\n", b"CLIENT_ERROR unauthenticated"),
@@ -170,13 +174,26 @@ impl ListeningSocket {
         questions.iter().any(|question| self.refuses(question, &MEMBER[..12]))
     }
 
+    /// Returns true if a ZooKeeper grants a client a session, and nothing in it without a proof.
+    fn asks_clients(&self) -> bool {
+        let mut stream = self.asked(&[SESSION, CHILDREN].concat());
+        let mut answer = [0; 61];
+        stream.read_exact(&mut answer).is_ok() && answer[41..] == *NOT_PROVEN
+    }
+
     /// Returns true if the answer to a question begins so.
     fn refuses(&self, question: &[u8], refusal: &[u8]) -> bool {
+        let mut stream = self.asked(question);
+        let mut answer = vec![0; refusal.len()];
+        stream.read_exact(&mut answer).is_ok() && answer == refusal
+    }
+
+    /// A connection over which this was asked.
+    fn asked(&self, question: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect((self.host(), self.port)).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a limit");
         stream.write_all(question).expect("it reads");
-        let mut answer = vec![0; refusal.len()];
-        stream.read_exact(&mut answer).is_ok() && answer == refusal
+        stream
     }
 
     /// The answer to another user who asks for something.
@@ -192,12 +209,12 @@ impl ListeningSocket {
 
 /// Starts a run, and waits until its servers have as many doors as they will have.
 fn in_full_swing(
+    backend: &str,
     temporary: &Path,
-    topology: &str,
-    algo: &str,
+    (topology, algo): (&str, &str),
 ) -> (Child, BTreeSet<ListeningSocket>) {
     let args =
-        ["test", "--algo", algo, "--on", topology, "--backend", "local", "--nemesis", "none"];
+        ["test", "--algo", algo, "--on", topology, "--backend", backend, "--nemesis", "none"];
     let run = picklock(temporary, &[&args[..], &["--time-limit", "60s"]].concat()).spawn();
     let (run, begun) = (run.expect("it starts"), Instant::now());
     // Clients have no doors, and are there once all servers serve.
@@ -215,11 +232,30 @@ fn is_client(process: u32) -> bool {
     arguments.split(|byte| *byte == 0).nth(1) == Some(b"client")
 }
 
+/// Asks all doors of servers for a password.
+fn only_known_are_open<'a>(
+    topology: &str,
+    is_behind_sockets: bool,
+    doors: impl IntoIterator<Item = &'a ListeningSocket>,
+) {
+    let mut open = BTreeMap::<_, usize>::new();
+    for door in doors.into_iter().filter(|door| !door.asks_for_a_password()) {
+        *open.entry((door.process, &*door.program)).or_default() += 1;
+    }
+    let known = OPEN.iter().filter(|(on, ..)| *on == topology && !is_behind_sockets);
+    let known: Vec<_> = known.map(|(_, program, doors, _)| (*program, *doors)).collect();
+    for ((_, program), doors) in &open {
+        let is_known = known.iter().any(|(it, most)| it == program && doors <= most);
+        assert!(is_known, "{topology}: {program} has {doors}");
+    }
+    assert_eq!(open.is_empty(), known.is_empty(), "{topology}: {known:?}");
+}
+
 #[test]
 fn local_servers_and_links_are_open_to_nobody_else() {
     for (topology, algo) in super::topologies::LOCKS {
         let (_place, temporary) = place();
-        let (mut run, doors) = in_full_swing(&temporary, topology, algo);
+        let (mut run, doors) = in_full_swing("local", &temporary, (topology, algo));
         assert!(doors.iter().all(ListeningSocket::is_loopback), "{topology}: {doors:?}");
         let (links, servers): (Vec<_>, Vec<_>) =
             doors.iter().partition(|door| door.process == run.id());
@@ -233,22 +269,70 @@ fn local_servers_and_links_are_open_to_nobody_else() {
             let found = another_user(&format!("test -e '{}'", file.display())).status();
             assert_eq!(found.expect("it runs").code(), Some(1), "{topology}: {file:?}");
         }
-        let mut open = BTreeMap::<_, usize>::new();
-        for door in servers.into_iter().filter(|door| !door.asks_for_a_password()) {
-            *open.entry((door.process, &*door.program)).or_default() += 1;
-        }
-        let known = OPEN.iter().filter(|(on, ..)| on.contains(&topology));
-        let known: Vec<_> = known.map(|(_, program, doors, _)| (*program, *doors)).collect();
-        for ((_, program), doors) in &open {
-            let is_known = known.iter().any(|(it, most)| it == program && doors <= most);
-            assert!(is_known, "{topology}: {program} has {doors}");
-        }
-        assert_eq!(open.is_empty(), known.is_empty(), "{topology}: {known:?}");
+        only_known_are_open(topology, is_behind_sockets, servers);
         for link in links {
             let answer = link.answer_to_another_user();
             assert!(answer.is_empty(), "{topology}: {link:?}: {answer:?}");
         }
         assert_eq!(run.try_wait().expect("a child"), None, "{topology}: the run has ended");
+        ended(run.id(), "-TERM");
+        run.wait().expect("it ends");
+    }
+}
+
+/// A field of all containers of a run, by the engine's own client.
+fn of_containers(run: u32, field: &str) -> Vec<String> {
+    let docker = |args: &[&str]| {
+        let output = Command::new("docker").args(args).output().expect("docker is there");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let name = format!("name=picklock-{run}-");
+    let ids = docker(&["ps", "-q", "--filter", &name]);
+    let args = ["inspect", "--format", field].into_iter().chain(ids.lines());
+    docker(&args.collect::<Vec<_>>()).lines().map(String::from).collect()
+}
+
+/// The sockets at whose ports a server in a container listens, by the address of that.
+fn doors_of_container(address: &str, process: u32) -> BTreeSet<ListeningSocket> {
+    let address: std::net::Ipv4Addr = address.parse().expect("an address");
+    let address = format!("{:08X}", u32::from_ne_bytes(address.octets()));
+    let program = fs::read_to_string(format!("/proc/{process}/comm")).expect("it runs");
+    let table = fs::read_to_string(format!("/proc/{process}/net/tcp")).expect("a table");
+    let table6 = fs::read_to_string(format!("/proc/{process}/net/tcp6")).unwrap_or_default();
+    let lines = [&table, &table6].into_iter().flat_map(|table| table.lines().skip(1));
+    let listening = lines.filter(|line| line.split_whitespace().nth(3) == Some("0A"));
+    listening
+        .filter_map(|line| line.split_whitespace().nth(1)?.split_once(':'))
+        // The engine's own names are at an address that only the container has.
+        .filter(|(at, _)| !at.ends_with("7F"))
+        .map(|(_, port)| ListeningSocket {
+            process,
+            program: program.trim().to_owned(),
+            address: address.clone(),
+            port: u16::from_str_radix(port, 16).expect("a number"),
+        })
+        .collect()
+}
+
+#[test]
+fn servers_in_containers_ask_for_a_password() {
+    docker::ensure_image(&|_| ()).unwrap_or_else(|error| panic!("{error}"));
+    for (topology, algo) in super::topologies::LOCKS {
+        let (_place, temporary) = place();
+        let (mut run, links) = in_full_swing("docker", &temporary, (topology, algo));
+        assert!(links.iter().all(ListeningSocket::is_loopback), "{topology}: {links:?}");
+        let networks = "{{.State.Pid}}{{range .NetworkSettings.Networks}} {{.IPAddress}}{{end}}";
+        let containers = of_containers(run.id(), networks);
+        let doors: Vec<_> = containers
+            .iter()
+            .flat_map(|line| {
+                let (process, address) = line.split_once(' ').expect("an address");
+                doors_of_container(address, process.parse().expect("a number"))
+            })
+            .collect();
+        let asked = doors.iter().map(|door| door.process).collect::<BTreeSet<_>>();
+        assert!(!asked.is_empty() && asked.len() == containers.len(), "{topology}: {doors:?}");
+        only_known_are_open(topology, false, &doors);
         ended(run.id(), "-TERM");
         run.wait().expect("it ends");
     }

@@ -96,7 +96,7 @@ impl Store for Memcached {
     fn login(password: &str) -> Option<Login> {
         let named = format!("{USER} {password}");
         let request = format!("set login 0 0 {}\r\n{named}\r\n", named.len());
-        Some(Login { request: request.into(), accepted: b"STORED\r\n" })
+        Some(Login::Ahead { request: request.into(), accepted: b"STORED\r\n" })
     }
 
     /// Its memory is small, has one size of chunks for all that locks store, and one list by last

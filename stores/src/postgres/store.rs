@@ -107,9 +107,8 @@ impl Store for Postgres {
 const PASSWORD: &str = "PGPASSWORD";
 
 /// Starts a server in the folder `$1`, for clients of the address `$2` and the port `$3`. New data is
-/// a copy of what stands beside it: the image of the containers has that, and elsewhere the first
-/// start makes it, with the password that it finds in its data, if any: who may speak to a server
-/// may run programs as its user. By itself a server waits with an acknowledgement until the write
+/// a copy of what stands beside it, which the first start makes, with the password that it finds in
+/// its data, if any: who may speak to a server may run programs as its user. By itself a server waits with an acknowledgement until the write
 /// is on disk. What is kept in memory is little, so that many of them fit on a machine, and is
 /// shared by a file in its data, which nobody has to remove by itself.
 const START: &str = "set -e
@@ -121,6 +120,7 @@ const START: &str = "set -e
         initdb -D \"$new.part\" --auth=$auth ${pwfile:+\"--pwfile=$pwfile\"} --username=postgres --no-locale --encoding=UTF8 --no-sync
         echo 'CREATE TABLE locks (name text PRIMARY KEY)' |
             postgres --single -D \"$new.part\" -c dynamic_shared_memory_type=mmap postgres
+        echo \"host all all all $auth\" >>\"$new.part/pg_hba.conf\"
         mv \"$new.part\" \"$new\"
     fi
     [ -e \"$1/PG_VERSION\" ] || cp -a \"$new/.\" \"$1\"

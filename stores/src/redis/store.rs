@@ -183,7 +183,7 @@ impl Store for Redis {
     }
 
     fn login(password: &str) -> Option<Login> {
-        Some(Login { request: format!("AUTH {password}\r\n").into(), accepted: b"+OK\r\n" })
+        Some(Login::Ahead { request: format!("AUTH {password}\r\n").into(), accepted: b"+OK\r\n" })
     }
 
     fn launch(cluster: &Cluster, number: u32, place: &Place) -> Launch {

@@ -16,6 +16,8 @@ mod path;
 mod protocol;
 #[cfg(feature = "real")]
 pub mod real;
+#[cfg(feature = "real")]
+pub mod sasl;
 mod store;
 mod timing;
 mod wire;

@@ -11,8 +11,8 @@ use super::protocol::COMMANDS;
 use super::{Client, SessionState, Timing, ZooKeeper, ZooKeeperDriver};
 use crate::launch::words;
 use crate::{
-    Allotment, ClientSettings, Cluster, Group, Junk, Launch, Member, Need, Place, Ports, Probe,
-    SettableClock, Shape, StandingQuestion, Store, StoreClient, StoreId, Topology,
+    Allotment, ClientSettings, Cluster, Group, Junk, Launch, Login, Member, Need, Place, Ports,
+    Probe, SettableClock, Shape, StandingQuestion, Store, StoreClient, StoreId, Topology,
 };
 
 const fn members(count: u32) -> Group {
@@ -21,11 +21,15 @@ const fn members(count: u32) -> Group {
 
 /// The configuration file, in the folder of the data.
 const CONFIG: &str = "zoo.cfg";
-/// The file that has the password of the members, in the same folder.
+/// The file that has the password, in the same folder.
 const PASSWORD: &str = "jaas.conf";
-/// Has members ask each other for it before anything else, at both of their ports.
+/// The user whose password it is.
+pub(super) const USER: &str = "picklock";
+/// Has members ask each other for it before anything else, at both of their ports, and clients
+/// before anything else in each of their sessions.
 const ASKING: &str = "quorum.auth.enableSasl=true\nquorum.auth.learnerRequireSasl=true\n\
-                      quorum.auth.serverRequireSasl=true\n";
+                      quorum.auth.serverRequireSasl=true\nsessionRequireClientSASLAuth=true\n\
+                      authProvider.sasl=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n";
 /// The program itself.
 const JAR: &str = "/usr/share/java/zookeeper.jar";
 /// The library without which it logs nothing.
@@ -38,8 +42,7 @@ fn configuration(cluster: &Cluster, place: &Place) -> String {
     let tick = tick.as_millis();
     let settings = format!(
         "dataDir={data}\nclientPort={port}\nclientPortAddress={host}\ntickTime={tick}\n\
-         initLimit={init_limit}\nsyncLimit={sync_limit}\nmaxClientCnxns=0\n\
-         4lw.commands.whitelist=*\n"
+         initLimit={init_limit}\nsyncLimit={sync_limit}\nmaxClientCnxns=0\n"
     );
     let line = |(id, Member { host, ports }): (u32, &Member)| {
         let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
@@ -49,12 +52,14 @@ fn configuration(cluster: &Cluster, place: &Place) -> String {
     settings + asking + &(1..).zip(members).map(line).collect::<String>()
 }
 
-/// The password of the members: that which each asks for, and that which it names.
-fn member_password(password: &str) -> String {
+/// The password: that which a member asks for, of clients and of the others, and that which it
+/// names to these.
+fn password_file(password: &str) -> String {
     let module = "org.apache.zookeeper.server.auth.DigestLoginModule required";
+    let asks = format!("{{ {module} user_{USER}=\"{password}\"; }};");
     format!(
-        "QuorumServer {{ {module} user_picklock=\"{password}\"; }};\n\
-         QuorumLearner {{ {module} username=\"picklock\" password=\"{password}\"; }};\n"
+        "Server {asks}\nQuorumServer {asks}\n\
+         QuorumLearner {{ {module} username=\"{USER}\" password=\"{password}\"; }};\n"
     )
 }
 
@@ -141,6 +146,10 @@ impl Store for ZooKeeper {
         vec![("ZK_CONNECT", servers.join(","))]
     }
 
+    fn login(password: &str) -> Option<Login> {
+        Some(Login::InSession(password.into()))
+    }
+
     fn launch(cluster: &Cluster, number: u32, place: &Place) -> Launch {
         let config = format!("{}/{CONFIG}", place.data);
         let mut command = words(
@@ -158,7 +167,7 @@ impl Store for ZooKeeper {
         if let Some(password) = &place.password {
             let file = format!("{}/{PASSWORD}", place.data);
             command.push(format!("-Djava.security.auth.login.config={file}"));
-            files.push((PASSWORD, member_password(password)));
+            files.push((PASSWORD, password_file(password)));
         }
         let class = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
         command.extend(["-cp", &[JAR, LOG_JAR].join(":"), class, &config].map(String::from));

@@ -16,7 +16,7 @@ pub fn carries_call(mut bytes: &[u8]) -> bool {
 }
 
 /// Takes the number at the beginning of these bytes.
-fn number(bytes: &[u8]) -> Option<(i32, &[u8])> {
+pub fn number(bytes: &[u8]) -> Option<(i32, &[u8])> {
     let (number, rest) = bytes.split_first_chunk()?;
     Some((i32::from_be_bytes(*number), rest))
 }

@@ -2,14 +2,14 @@
 
 use super::SharedProxy;
 use super::gate::Gate;
+use super::outlet::Outlet;
 use super::pump::{Abort, SendWindow, Stages, pump};
 use crate::tcp_owner;
 use futures_util::FutureExt;
 use std::io::{self, Cursor};
-use stores::Door;
+use stores::{Door, Login};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
-use tokio::net::tcp::ReadHalf;
 use tokio::sync::watch;
 
 /// Serves a client's connection until both sides are closed, or the link is reset, or the client
@@ -21,7 +21,7 @@ pub async fn serve(shared: &SharedProxy, mut client: TcpStream) {
     let process = shared.process();
     let mut resets = shared.resets.subscribe();
     let mut forgets = shared.forgets.subscribe();
-    let Some((mut server, port, accepted)) = connect(shared, &client, &mut resets).await else {
+    let Some((mut server, port, login)) = connect(shared, &client, &mut resets).await else {
         abort(&client);
         return;
     };
@@ -45,7 +45,7 @@ pub async fn serve(shared: &SharedProxy, mut client: TcpStream) {
             shared,
             (process, port),
             (&mut client, &mut server),
-            (&on_their_way, accepted),
+            (&on_their_way, login),
         ) => end.is_err(),
     };
     if aborted {
@@ -56,13 +56,13 @@ pub async fn serve(shared: &SharedProxy, mut client: TcpStream) {
     shared.events.closed(port);
 }
 
-/// The connection to the server, the port that it comes from, and the answer to the login that was
-/// sent over it, once the link lets a handshake through; `None` if there can be none.
+/// The connection to the server, the port that it comes from, and the login that has begun or is to
+/// come, once the link lets a handshake through; `None` if there can be none.
 async fn connect(
     shared: &SharedProxy,
     client: &TcpStream,
     resets: &mut watch::Receiver<()>,
-) -> Option<(TcpStream, u16, &'static [u8])> {
+) -> Option<(TcpStream, u16, Option<Login>)> {
     if shared.refuses() {
         return None;
     }
@@ -82,14 +82,12 @@ async fn connect(
     let mut server = TcpStream::connect(address).await.ok()?;
     server.set_nodelay(true).and(client.set_nodelay(true)).ok()?;
     let port = server.local_addr().ok()?.port();
-    let mut accepted: &[u8] = b"";
-    if let Some(login) = login {
+    if let Some(Login::Ahead { request, .. }) = &login {
         // Nobody waits for the answer here: a server that is paused gives none, and still hears
         // what its client goes on to say.
-        server.write_all(&login.request).await.ok()?;
-        accepted = login.accepted;
+        server.write_all(request).await.ok()?;
     }
-    Some((server, port, accepted))
+    Some((server, port, login))
 }
 
 /// A handshake needs both ways at the same time.
@@ -117,21 +115,21 @@ async fn forgotten(forgets: &mut watch::Receiver<()>, on_their_way: &SendWindow)
     !on_their_way.is_whole()
 }
 
-/// Carries what both say. `requests` bounds what the client's side has on its way, and `accepted` is
-/// the answer to a login, which is not the client's.
+/// Carries what both say. `requests` bounds what the client's side has on its way; the answers to
+/// the login are not the client's.
 async fn carry(
     shared: &SharedProxy,
     (process, port): (u32, u16),
     (client, server): (&mut TcpStream, &mut TcpStream),
-    (requests, accepted): (&SendWindow, &[u8]),
+    (requests, login): (&SendWindow, Option<Login>),
 ) -> Result<(), Abort> {
     let (client_read, client_write) = client.split();
-    let (mut server_read, server_write) = server.split();
     let replies = SendWindow::new();
+    let (outlet, opening) = Outlet::to_server(login, server.split());
     let answer = async {
-        let first = after(accepted, &mut server_read).await;
+        let (first, server_read) = opening.await.ok_or(Abort)?;
         pump(
-            (first.chain(server_read), client_write),
+            (Cursor::new(first).chain(server_read), Outlet::open(client_write)),
             &shared.down,
             shared.pace(),
             &replies,
@@ -140,24 +138,10 @@ async fn carry(
         .await
     };
     tokio::try_join!(
-        pump(
-            (client_read, server_write),
-            &shared.up,
-            shared.pace(),
-            requests,
-            Requests(shared, port)
-        ),
+        pump((client_read, outlet), &shared.up, shared.pace(), requests, Requests(shared, port)),
         answer,
     )?;
     Ok(())
-}
-
-/// Takes the answer to a login from what a server says. Returns what it has said in its place.
-async fn after(accepted: &[u8], server: &mut ReadHalf<'_>) -> Cursor<Vec<u8>> {
-    let mut answer = Vec::new();
-    // The end of a connection and its error are found again by whoever reads on.
-    let _ = server.take(accepted.len() as u64).read_to_end(&mut answer).await;
-    Cursor::new(if answer == accepted { Vec::new() } else { answer })
 }
 
 /// The way of a client's chunks, from this port.

@@ -9,6 +9,7 @@ mod connection;
 mod gate;
 mod jitter;
 mod loss;
+mod outlet;
 mod pace;
 mod pump;
 mod slow;

@@ -5,11 +5,11 @@
 //! them together; when it is full, the sender meets TCP's own back pressure.
 
 use super::gate::Gate;
+use super::outlet::Outlet;
 use super::pace::ChunkSchedule;
 use futures_util::FutureExt;
 use std::sync::Arc;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::net::tcp::WriteHalf;
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
@@ -62,10 +62,10 @@ pub trait Stages {
     fn leaves(&self, _bytes: &[u8]) {}
 }
 
-/// Moves everything from `source` to `sink` until the source has closed and the sink knows it.
+/// Moves everything from `source` to `outlet` until the source has closed and its other end knows it.
 /// `window` bounds what is on its way.
 pub async fn pump(
-    (source, sink): (impl AsyncRead + Unpin, WriteHalf<'_>),
+    (source, outlet): (impl AsyncRead + Unpin, Outlet<'_>),
     gate: &Gate,
     pace: ChunkSchedule,
     window: &SendWindow,
@@ -78,7 +78,7 @@ pub async fn pump(
     tokio::try_join!(
         take_in(source, gate, window, &stages, read).map(Ok),
         let_through(waiting, gate, pace, &stages, due).map(Ok),
-        deliver(leaving, &stages, sink),
+        deliver(leaving, &stages, outlet),
     )
     .map(drop)
 }
@@ -135,12 +135,12 @@ async fn let_through(
     }
 }
 
-/// Writes to the sink. One that takes no more belongs to a process that is gone: its own direction
+/// Writes to the outlet. One that takes no more belongs to a process that is gone: its own direction
 /// reports that, and what still comes for it is dropped, as a dead machine's network card would.
 async fn deliver(
     mut leaving: UnboundedReceiver<(Instant, QueueItem)>,
     stages: &impl Stages,
-    mut sink: WriteHalf<'_>,
+    mut outlet: Outlet<'_>,
 ) -> Result<(), Abort> {
     let mut gone = false;
     while let Some((due, item)) = leaving.recv().await {
@@ -151,13 +151,10 @@ async fn deliver(
         match item {
             QueueItem::Data(bytes, _room) if !gone => {
                 stages.leaves(&bytes);
-                gone = sink.write_all(&bytes).await.is_err();
+                gone = outlet.deliver(&bytes).await.is_err();
             }
             QueueItem::Data(..) => {}
-            QueueItem::Closed => {
-                // It may be closed already.
-                let _ = sink.shutdown().await;
-            }
+            QueueItem::Closed => outlet.close().await,
             QueueItem::Aborted => return Err(Abort),
         }
     }

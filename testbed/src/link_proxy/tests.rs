@@ -495,11 +495,121 @@ async fn a_login_opens_each_connection_and_the_client_hears_of_it_only_if_it_is_
     for (answer, heard) in [(&b"+OK\r\n"[..], "hello"), (b"-ERR too many\r\n", "-ERR too many\r\n")]
     {
         let rig = rig(Delay::default()).await;
-        let login = Login { request: b"AUTH word\r\n".into(), accepted: b"+OK\r\n" };
-        let address = answering(answer, login.request.len()).await;
+        let request = b"AUTH word\r\n".to_vec();
+        let address = answering(answer, request.len()).await;
+        let login = Login::Ahead { request, accepted: b"+OK\r\n" };
         rig.link.set_target(Some(Door { address, login: Some(login) })).unwrap();
         let mut client = rig.connect().await;
         say(&mut client, "hello").await;
         hears(&mut client, heard).await;
+    }
+}
+
+fn framed(body: &[u8]) -> Vec<u8> {
+    [&(body.len() as i32).to_be_bytes(), body].concat()
+}
+
+/// The body of an answer to a request for a session: a version and a time-out.
+fn session(time_out: i32) -> Vec<u8> {
+    [0, time_out].map(i32::to_be_bytes).concat()
+}
+
+/// The body of an answer to a step of a login: an error, and a token.
+fn step(error: i32, token: &str) -> Vec<u8> {
+    let head = [-102, 0, 0, error, token.len() as i32].map(i32::to_be_bytes).concat();
+    [&head[..], token.as_bytes()].concat()
+}
+
+/// A server that hears a frame for each of these answers before it gives it, then hears what there
+/// is until the end. Tells all that it hears.
+async fn answers(answers: Vec<Vec<u8>>) -> (SocketAddr, UnboundedReceiver<Vec<u8>>) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (tell, heard) = unbounded_channel();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        for answer in answers {
+            let mut body = vec![0; stream.read_i32().await.unwrap() as usize];
+            stream.read_exact(&mut body).await.unwrap();
+            tell.send(body).unwrap();
+            stream.write_all(&framed(&answer)).await.unwrap();
+        }
+        stream.shutdown().await.unwrap();
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest).await;
+        tell.send(rest).unwrap();
+    });
+    (address, heard)
+}
+
+/// A link to a server that asks for a password within a session, and a client that has said
+/// something over it and is done.
+async fn said_in_session(server: SocketAddr, said: &[&[u8]]) -> (Rig, std::io::Result<Vec<u8>>) {
+    let rig = rig(Delay::default()).await;
+    let login = Some(Login::InSession("word".into()));
+    rig.link.set_target(Some(Door { address: server, login })).unwrap();
+    let mut client = rig.connect().await;
+    for part in said {
+        client.write_all(part).await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    client.shutdown().await.unwrap();
+    let mut heard = Vec::new();
+    let ended = within(client.read_to_end(&mut heard)).await;
+    (rig, ended.map(|_| heard))
+}
+
+const CHALLENGE: &str = "realm=\"here\",nonce=\"0\"";
+
+#[tokio::test]
+async fn a_login_within_a_session_comes_before_all_else_of_its_client() {
+    let (opening, request) = (framed(b"a session"), framed(b"a request"));
+    let (first, rest) = opening.split_at(6);
+    let said = [first, &[rest, &request].concat()];
+    let answered = vec![session(2000), step(0, CHALLENGE), step(0, "rspauth"), b"done".to_vec()];
+    let (server, mut heard) = answers(answered).await;
+    let (_rig, client) = said_in_session(server, &said).await;
+    assert_eq!(client.unwrap(), [framed(&session(2000)), framed(b"done")].concat());
+    assert_eq!(heard.recv().await.unwrap(), b"a session");
+    let steps = [heard.recv().await.unwrap(), heard.recv().await.unwrap()];
+    for step in &steps {
+        assert_eq!(step[..8], [-102, 102].map(i32::to_be_bytes).concat());
+    }
+    assert_eq!(steps[0].len(), 12);
+    assert!(String::from_utf8_lossy(&steps[1]).contains("username=\"picklock\",realm=\"here\""));
+    assert_eq!(heard.recv().await.unwrap(), b"a request");
+    assert_eq!(heard.recv().await.unwrap(), b"");
+}
+
+#[tokio::test]
+async fn a_session_that_is_refused_needs_no_login() {
+    let (server, mut heard) = answers(vec![session(0)]).await;
+    let (_rig, client) = said_in_session(server, &[&framed(b"a session")]).await;
+    assert_eq!(client.unwrap(), framed(&session(0)));
+    assert_eq!(heard.recv().await.unwrap(), b"a session");
+    assert_eq!(heard.recv().await.unwrap(), b"");
+}
+
+#[tokio::test]
+async fn a_login_within_a_session_that_fails_breaks_the_connection() {
+    let (server, _heard) = answers(vec![session(2000), step(-124, "")]).await;
+    let (_rig, client) = said_in_session(server, &[&framed(b"a session")]).await;
+    assert_eq!(client.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+}
+
+#[tokio::test]
+async fn a_server_that_closes_in_the_middle_of_a_login_has_closed_for_the_client() {
+    let (server, _heard) = answers(vec![session(2000), step(0, CHALLENGE)]).await;
+    let (_rig, client) = said_in_session(server, &[&framed(b"a session")]).await;
+    assert_eq!(client.unwrap(), framed(&session(2000)));
+}
+
+#[tokio::test]
+async fn who_says_four_letters_or_nothing_is_not_logged_in() {
+    for said in [&b"srvr"[..], b""] {
+        let (server, mut heard) = answers(Vec::new()).await;
+        let (_rig, client) = said_in_session(server, &[said]).await;
+        assert_eq!(client.unwrap(), b"");
+        assert_eq!(heard.recv().await.unwrap(), said);
     }
 }

@@ -9,7 +9,7 @@ use base::{
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, SystemTime};
-use stores::{Door, StoreId, WorldSpec};
+use stores::{Door, Login, StoreId, WorldSpec};
 use testbed::{RealBackend, Servers, StartedServer};
 
 pub const LIMIT: Duration = Duration::from_secs(60);
@@ -174,11 +174,11 @@ pub fn suffer_as<S: Servers>(
 fn ask(door: &Door, commands: &str) -> String {
     let mut stream = TcpStream::connect(door.address).unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();
-    if let Some(login) = &door.login {
-        stream.write_all(&login.request).unwrap();
-        let mut answer = vec![0; login.accepted.len()];
+    if let Some(Login::Ahead { request, accepted }) = &door.login {
+        stream.write_all(request).unwrap();
+        let mut answer = vec![0; accepted.len()];
         stream.read_exact(&mut answer).unwrap();
-        assert_eq!(answer, login.accepted);
+        assert_eq!(answer, *accepted);
     }
     stream.write_all(commands.as_bytes()).unwrap();
     let mut answer = String::new();
