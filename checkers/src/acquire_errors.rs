@@ -2,8 +2,9 @@
 //! wrong?
 //!
 //! **Decides** over the answers to acquires that came after the first grant, when the servers serve,
-//! and before the first fault, death or interference of the run. Its anomaly is `unexplained doubt`: the client answered that it may have the lock or
-//! not.
+//! and before the first fault, death or interference of the run: before the last grant or release
+//! ahead of an interference, since that is seen only some time after it began. Its anomaly is
+//! `unexplained doubt`: the client answered that it may have the lock or not.
 //!
 //! **Limits.** An acquire whose time is over ends in doubt if a request is on its way then, which is
 //! no mistake. A doubt after the first fault may be a late consequence of it, as when a client
@@ -76,10 +77,16 @@ fn is_silent_on_faults(case: &Case<'_>) -> bool {
     case.fault_spans.is_empty() && case.run.info.run.nemesis != "none"
 }
 
-/// The events before the first that anything went wrong with.
+/// The events before the first that anything went wrong with. Interference is seen some time after
+/// it began, so only those before the last grant or release are known to be calm.
 fn calm_beginning(events: &[Event]) -> impl Iterator<Item = &Event> {
-    let is_calm = |it: &&Event| !matches!(it.f, F::Fault | F::Death | F::Interference);
-    events.iter().take_while(is_calm)
+    let is_wrong = |it: &Event| matches!(it.f, F::Fault | F::Death | F::Interference);
+    let mut end = events.iter().position(is_wrong).unwrap_or(events.len());
+    if events.get(end).is_some_and(|it| it.f == F::Interference) {
+        let is_well = |it: &Event| it.kind == Kind::Ok && matches!(it.f, F::Acquire | F::Release);
+        end = events[..end].iter().rposition(is_well).map_or(0, |last| last + 1);
+    }
+    events[..end].iter()
 }
 
 /// Returns true for the answer of a client that has asked for a lock.

@@ -168,27 +168,37 @@ fn a_program_leaves_no_nodes_on_a_zookeeper() {
 /// Nobody gets the lock any more, or two do, and that is not the lock's doing.
 #[test]
 fn a_redis_with_a_trouble_of_its_own_is_not_held_against_the_lock() {
-    for (trouble, words) in [
-        ("CONFIG SET maxmemory 1\r\n", "turned a client away (\"OOM command not allowed"),
-        ("REPLICAOF 127.0.0.1 1\r\n", "turned a client away (\"READONLY You can't write"),
-        ("FLUSHALL\r\n", "server-0 has lost its data"),
-    ] {
-        let servers = start("redis");
-        let address = servers.addresses()[0];
-        let folder = TempDir::new().expect("a folder");
-        let mut command = Command::new(PICKLOCK);
-        command.args(["test", "--algo", "redis-set-nx-px", "--nemesis", "none", "--seed", "1"]);
-        command.args(["--time-limit", "20s", "--servers", &named(&[address])]);
-        command.current_dir(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let run = command.spawn().expect("it runs");
-        sleep(Duration::from_secs(4));
-        assert_eq!(ask(address, trouble, "\r\n"), "+OK\r\n");
-        let output = run.wait_with_output().expect("it runs");
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8_lossy(&said).split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(said.contains(words) && said.contains("INCONCLUSIVE"), "{said}");
-        assert!(!said.contains("VIOLATED"), "{said}");
-    }
+    std::thread::scope(|threads| {
+        for (trouble, words) in [
+            ("CONFIG SET maxmemory 1", "turned a client away (\"OOM command not allowed"),
+            ("REPLICAOF 127.0.0.1 1", "turned a client away (\"READONLY You can't write"),
+            ("ACL SETUSER default -eval -evalsha", "turned a client away (\"NOPERM this user has"),
+            ("FLUSHALL", "server-0 has lost its data"),
+            ("CLIENT PAUSE 12000", "server-0 does not answer"),
+        ] {
+            threads.spawn(move || has_a_trouble_of_its_own(trouble, words));
+        }
+    });
+}
+
+/// Makes a run on a Redis to which somebody says this in the middle, and which it is inconclusive
+/// for, in these words.
+fn has_a_trouble_of_its_own(trouble: &str, words: &str) {
+    let servers = start("redis");
+    let address = servers.addresses()[0];
+    let folder = TempDir::new().expect("a folder");
+    let mut command = Command::new(PICKLOCK);
+    command.args(["test", "--algo", "redis-set-nx-px", "--nemesis", "none", "--seed", "1"]);
+    command.args(["--time-limit", "20s", "--servers", &named(&[address])]);
+    command.current_dir(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let run = command.spawn().expect("it runs");
+    sleep(Duration::from_secs(4));
+    assert_eq!(ask(address, &format!("{trouble}\r\n"), "\r\n"), "+OK\r\n");
+    let output = run.wait_with_output().expect("it runs");
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains(words) && said.contains("INCONCLUSIVE"), "{trouble}: {said}");
+    assert!(!said.contains("VIOLATED"), "{trouble}: {said}");
 }
 
 /// Others wait while a server looks for keys: it does so once, for what runs before have left, and

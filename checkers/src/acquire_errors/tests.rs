@@ -116,3 +116,26 @@ fn others_may_not_tell_of_faults() {
     let cancels = Gallery { checker: &AcquireErrors, info: |info| info.run.task = "cancel".into() };
     assert_eq!(cancels.judge("p0 | A=R a--?").outcome, Outcome::NotApplicable);
 }
+
+#[test]
+fn interference_began_before_it_was_seen() {
+    let judged = ANY.judge(
+        "
+        run |           X
+        p0  | A=R
+        p1  |      a--?",
+    );
+    assert_eq!((judged.outcome, &*judged.summary), (Outcome::Held, "1 acquire, none in doubt"));
+}
+
+#[test]
+fn a_doubt_before_a_release_is_not_of_the_interference_that_was_seen_after_that() {
+    ANY.rejects(
+        "
+        run |            X
+        p0  | A======R
+        p1  |   a-?",
+        "unexplained doubt",
+        1,
+    );
+}
