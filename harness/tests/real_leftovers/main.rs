@@ -113,6 +113,24 @@ fn a_run_that_is_ended_at_any_moment_leaves_nothing() {
 }
 
 #[test]
+fn a_second_signal_ends_a_run_at_once_and_says_what_is_left() {
+    let (_place, temporary) = place();
+    let run = test(&temporary, "redis-set-nx-px", "60s");
+    until_in_full_swing(&temporary);
+    // Both are there before it hears of either.
+    for signal in ["-STOP", "-INT", "-QUIT", "-CONT"] {
+        ended(run.id(), signal);
+    }
+    let output = run.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let left = "ended at once; folders and containers of its servers may be left";
+    assert_eq!((output.status.code(), said.contains(left)), (Some(130), true), "{said}");
+    until_no_processes(&temporary);
+    assert!(clean(&temporary).contains(" 1 folder,"));
+    assert_eq!((processes(&temporary), files(&temporary)), (0, 0));
+}
+
+#[test]
 fn runs_beside_each_other_and_beside_a_cleaning_hold() {
     let (_place, temporary) = place();
     let mut runs: Vec<Child> = (0..2).map(|_| test(&temporary, "redis-set-nx-px", "2s")).collect();
