@@ -13,6 +13,7 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("tooz", "adapters/python/tooz_redis.toml"),
     ("redlock-py", "adapters/python/redlock_py.toml"),
     ("sherlock", "adapters/python/sherlock_redis.toml"),
+    ("huey", "adapters/python/huey_lock.toml"),
     ("aioredlock", "adapters/python/aioredlock.toml"),
     ("pals", "adapters/python/pals.toml"),
     ("python-etcd3", "adapters/python/etcd3_lock.toml"),
