@@ -35,6 +35,18 @@ fn entries_that_are_as_expected_are_green() {
 }
 
 #[test]
+fn a_program_is_not_as_expected_in_the_simulator_which_cannot_run_it() {
+    let bench = Bench::new();
+    let lock = "command = \"./my-lock\"\non = \"redis\"\n";
+    fs::write(bench.home.path().join("my-lock.toml"), lock).expect("written");
+    suite(&bench, &format!("{HOLDS}[[entry]]\nlock = \"my-lock.toml\"\nexpect = \"held\"\n"));
+    let said = bench.run(&["suite", "suite.toml", "--seeds", "5"]);
+    assert_ne!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("it is a program, which needs real servers"), "{said:?}");
+    assert!(said.out.contains("2 entries"), "{said:?}");
+}
+
+#[test]
 fn a_good_lock_that_breaks_and_a_bad_one_that_passes_are_red() {
     for (entry, why) in [
         (

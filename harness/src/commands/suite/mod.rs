@@ -109,14 +109,17 @@ struct Work {
     obstacle: Option<String>,
 }
 
+/// The obstacle of a program in the simulator, if it is not asked for on real servers, too.
+const REAL_ONLY: &str = "it is a program, which needs real servers: --backend local or docker";
+
 /// Returns an entry in the first of these worlds in which it can be run; none for an entry that is
-/// for the simulator alone, if they are worlds of real servers, nor for a program in the simulator.
+/// for the simulator alone, if they are worlds of real servers.
 fn place(entry: &SuiteEntry, worlds: &[&'static RunWorld]) -> Option<Work> {
     let world = worlds.first()?;
     let of = |world, obstacle| Work { entry: entry.clone(), world, obstacle };
     if !world.is_real() {
-        // A program runs on real servers only.
-        return entry.lock.opener.program().is_none().then(|| of(world, None));
+        let is_program = entry.lock.opener.program().is_some();
+        return Some(of(world, is_program.then(|| REAL_ONLY.into())));
     }
     let setup = (entry.real > 0).then(|| entry.on_servers(0))?;
     let chosen = setup.map_err(|error| error.to_string());
@@ -146,7 +149,12 @@ fn work(suite: &Suite, args: &SuiteArgs) -> Result<Vec<Work>, Failure> {
     let part = args.shard.part(0..asked.len() as u64).seeds();
     let asked = asked[part.start as usize..part.end as usize].iter();
     let places = asked.flat_map(|entry| {
-        args.backend.0.iter().filter_map(|worlds| place(entry, worlds)).collect::<Vec<_>>()
+        let places = args.backend.0.iter().filter_map(|worlds| place(entry, worlds));
+        let mut places: Vec<Work> = places.collect();
+        if places.iter().any(|work| work.world.is_real()) {
+            places.retain(|work| work.world.is_real() || work.obstacle.is_none());
+        }
+        places
     });
     let work: Vec<Work> = places.collect();
     match work.is_empty() {
