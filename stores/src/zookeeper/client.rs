@@ -23,6 +23,8 @@ pub type CallResult<T> = std::result::Result<T, CallError<Refusal>>;
 pub struct Client {
     session: Rc<ClientParts>,
     wakeups: Wakeups,
+    /// The number of calls whose outcome a recipe has found to be unknown.
+    doubts: Rc<Cell<u64>>,
 }
 
 struct ClientParts {
@@ -138,13 +140,24 @@ impl Client {
     /// Makes the client of this link's session.
     pub fn new(link: Rc<dyn Link<ZooKeeper>>) -> Self {
         let session = ClientParts { link, watches: Cell::new(0), session: RefCell::default() };
-        Self { session: Rc::new(session), wakeups: Wakeups::default() }
+        Self { session: Rc::new(session), wakeups: Wakeups::default(), doubts: Rc::default() }
     }
 
-    /// Returns a client of the same session with wake-ups of its own.
+    /// Returns a client of the same session with wake-ups and doubts of its own.
     #[must_use]
     pub fn with_own_wakeups(&self) -> Self {
-        Self { session: self.session.clone(), wakeups: Wakeups::default() }
+        let session = self.session.clone();
+        Self { session, wakeups: Wakeups::default(), doubts: Rc::default() }
+    }
+
+    /// Notes that nobody knows what became of a call.
+    pub fn doubt(&self) {
+        self.doubts.set(self.doubts.get() + 1);
+    }
+
+    /// The number of calls of which that was noted.
+    pub fn doubts(&self) -> u64 {
+        self.doubts.get()
     }
 
     /// The clocks, the sleep and the randomness of this client's machine.

@@ -41,7 +41,10 @@ pub async fn reconnected(client: &Client) -> Try<()> {
 pub async fn known<T>(client: &Client, mut call: impl AsyncFnMut() -> Try<T>) -> Try<T> {
     loop {
         match call().await {
-            Err(CallError::Unknown(_)) => reconnected(client).await?,
+            Err(CallError::Unknown(_)) => {
+                client.doubt();
+                reconnected(client).await?;
+            }
             outcome => return outcome,
         }
     }
@@ -108,11 +111,12 @@ pub async fn release(
     client: &Client,
     removal: impl Future<Output = Try<Removed>>,
 ) -> Result<Removed, ReleaseError> {
-    let disconnects = client.disconnects();
+    // A state that came and went at once is not heard of, and the call that it cost is.
+    let before = (client.disconnects(), client.doubts());
     let removed = removal.await;
     let whose = removed.as_ref().copied().unwrap_or(Removed::Nothing);
     match released(removed.map(drop), whose) {
-        Err(ReleaseError::NotHeld(why)) if client.disconnects() != disconnects => {
+        Err(ReleaseError::NotHeld(why)) if (client.disconnects(), client.doubts()) != before => {
             Err(ReleaseError::Unknown(why))
         }
         result => result,
