@@ -87,6 +87,14 @@ const COMMAND: &str = "the name of a command: command = \"SETNX\"";
 const NTH: &str = "a whole number from 1: nth = 3";
 
 impl Moment {
+    /// The time of the run, if it is one.
+    pub const fn at(&self) -> Option<Duration> {
+        match self {
+            Self::At(at) => Some(*at),
+            Self::When { .. } => None,
+        }
+    }
+
     /// Reads the moment of a fault.
     pub(super) fn read(
         fields: &Fields<'_>,

@@ -18,6 +18,10 @@ use watch::{ClientHit, ClientsSeen};
 pub struct Follower {
     script: Arc<FaultScript>,
     stages: Vec<FaultStage>,
+    /// The places of the faults at times that are still to come, in the order of these.
+    timed: VecDeque<usize>,
+    /// The places of those that are due, or look out for their moments, in order.
+    open: Vec<usize>,
     watch: ClientsSeen,
     /// The client that the last fault hit.
     last_client: Option<u32>,
@@ -37,8 +41,6 @@ enum FaultStage {
     Waiting,
     /// It looks out for its moment, since this time.
     Watching { since: Mono, passed: u32, candidates: Vec<ClientHit> },
-    /// It has come.
-    Came,
 }
 
 /// The time at which a fault of the script is due.
@@ -55,18 +57,32 @@ impl Follower {
     /// A nemesis that has yet to begin with a script.
     pub fn new(script: Arc<FaultScript>) -> Self {
         let stages = vec![FaultStage::Waiting; script.entries.len()];
-        let (watch, more) = (ClientsSeen::default(), VecDeque::new());
-        let mut follower =
-            Self { script, stages, watch, last_client: None, more, last: 0, origin: None };
-        follower.begin_watching(Mono::ZERO);
+        let at = |place: &usize| script.entries[*place].moment.at();
+        let mut timed: Vec<usize> = (0..stages.len()).filter(|it| at(it).is_some()).collect();
+        timed.sort_by_key(at);
+        let mut follower = Self {
+            stages,
+            timed: timed.into(),
+            open: Vec::new(),
+            watch: ClientsSeen::default(),
+            last_client: None,
+            more: VecDeque::new(),
+            last: 0,
+            origin: None,
+            script,
+        };
+        follower.begin_watching(0, Mono::ZERO);
         follower
     }
 
     /// Tells each fault that looks out for its moment what has happened.
     fn look(&mut self, view: &View<'_>) {
         let seen = self.watch.look(view);
-        for (entry, stage) in self.script.entries.iter().zip(&mut self.stages) {
-            let FaultStage::Watching { passed, candidates, .. } = stage else { continue };
+        for place in &self.open {
+            let entry = &self.script.entries[*place];
+            let FaultStage::Watching { passed, candidates, .. } = &mut self.stages[*place] else {
+                continue;
+            };
             let Moment::When { trigger, command, client, nth, .. } = entry.moment else { continue };
             for event in seen.iter().filter(|event| event.is(source(trigger), command)) {
                 if client.is_none_or(|client| client == event.hit.client) {
@@ -77,27 +93,39 @@ impl Follower {
         }
     }
 
-    /// Lets faults look out for their moments whose predecessors have come.
-    fn begin_watching(&mut self, since: Mono) {
-        for place in 0..self.stages.len() {
-            let begins = place == 0 || matches!(self.stages[place - 1], FaultStage::Came);
-            if begins && matches!(self.stages[place], FaultStage::Waiting) {
-                self.stages[place] =
-                    FaultStage::Watching { since, passed: 0, candidates: Vec::new() };
-            }
+    /// Lets the fault at this place look out for its moment, if it has one.
+    fn begin_watching(&mut self, place: usize, since: Mono) {
+        let entry = self.script.entries.get(place);
+        if entry.is_some_and(|entry| entry.moment.at().is_none()) {
+            self.stages[place] = FaultStage::Watching { since, passed: 0, candidates: Vec::new() };
+            self.open(place);
         }
+    }
+
+    fn open(&mut self, place: usize) {
+        let order = self.open.partition_point(|other| *other < place);
+        self.open.insert(order, place);
+    }
+
+    /// Opens the faults whose times have come.
+    fn open_due(&mut self, now: Mono) {
+        while self.next_timed(now).is_some_and(|at| at <= now)
+            && let Some(place) = self.timed.pop_front()
+        {
+            self.open(place);
+        }
+    }
+
+    /// The next time of a fault that is still to come.
+    fn next_timed(&mut self, now: Mono) -> Option<Mono> {
+        let at = self.script.entries[*self.timed.front()?].moment.at()?;
+        Some(*self.origin.get_or_insert(now) + at)
     }
 
     fn due(&mut self, place: usize, view: &View<'_>) -> Due {
         let entry = &self.script.entries[place];
-        let origin = *self.origin.get_or_insert(view.now);
         match (entry.moment, &mut self.stages[place]) {
-            (Moment::At(at), FaultStage::Waiting | FaultStage::Watching { .. })
-                if origin + at > view.now =>
-            {
-                Due::Later(origin + at)
-            }
-            (Moment::At(_), FaultStage::Waiting | FaultStage::Watching { .. }) => Due::Now(None),
+            (Moment::At(_), _) => Due::Now(None),
             (
                 Moment::When { trigger: LockEvent::Fault, after, .. },
                 FaultStage::Watching { since, .. },
@@ -117,7 +145,7 @@ impl Follower {
                     Some(first) => Due::Later(first.at + after),
                 }
             }
-            (_, FaultStage::Waiting | FaultStage::Came) => Due::Unknown,
+            (_, FaultStage::Waiting) => Due::Unknown,
         }
     }
 
@@ -138,12 +166,15 @@ impl Follower {
     /// Injects what is due now, if anything is.
     fn inject(&mut self, view: &View<'_>, rng: &mut Rng) -> Option<Next> {
         let script = self.script.clone();
-        for (place, entry) in script.entries.iter().enumerate() {
+        self.open_due(view.now);
+        for order in 0..self.open.len() {
+            let place = self.open[order];
+            let entry = &script.entries[place];
             let Due::Now(moment) = self.due(place, view) else { continue };
             let mut faults: VecDeque<Fault> = self.hit(entry, moment, view, rng).into();
             let Some(fault) = faults.pop_front() else { continue };
-            self.stages[place] = FaultStage::Came;
-            self.begin_watching(view.now);
+            self.open.remove(order);
+            self.begin_watching(place + 1, view.now);
             (self.more, self.last) = (faults, place);
             self.last_client = client_of(&fault).or(self.last_client);
             return Some(Next::Inject { fault, lasts: entry.lasts });
@@ -153,20 +184,11 @@ impl Follower {
 
     /// Says when to ask again.
     fn wait(&mut self, view: &View<'_>) -> Next {
-        let mut earliest: Option<Mono> = None;
-        let mut watches = false;
-        for place in 0..self.stages.len() {
-            let is_at = matches!(self.script.entries[place].moment, Moment::At(_));
-            match self.due(place, view) {
-                Due::Later(at) => {
-                    earliest = Some(earliest.map_or(at, |earliest| earliest.min(at)));
-                    watches |= !is_at;
-                }
-                // There was nobody to hit.
-                Due::Now(_) => watches = true,
-                Due::Unknown => {
-                    watches |= matches!(self.stages[place], FaultStage::Watching { .. })
-                }
+        let mut earliest = self.next_timed(view.now);
+        let watches = !self.open.is_empty();
+        for order in 0..self.open.len() {
+            if let Due::Later(at) = self.due(self.open[order], view) {
+                earliest = Some(earliest.map_or(at, |earliest| earliest.min(at)));
             }
         }
         match earliest {
