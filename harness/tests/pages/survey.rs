@@ -1,7 +1,7 @@
 //! The survey: every lock under every nemesis in the simulator, and what each lock costs. It takes
 //! minutes, so its findings stand in a file, and the pages are made from that.
 
-use base::{Cause, Node, Outcome};
+use base::{Node, Outcome};
 use checkers::Judgement;
 use nemesis::NEMESES;
 use picklock::setup::Setup;
