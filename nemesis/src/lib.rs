@@ -50,7 +50,7 @@ macro_rules! nemeses {
             }
         }
 
-        /// What all nemeses are made of, in the same order.
+        /// The specifications of all nemeses, in the same order.
         pub const NEMESES: &[&NemesisSpec] = &[$(&$spec,)+];
     };
 }

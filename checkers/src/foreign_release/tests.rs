@@ -157,10 +157,10 @@ fn a_signal_that_a_release_left_is_nobodys_lock() {
 fn a_reader_that_takes_itself_out_frees_nobody() {
     ANY.accepts(
         "
-        store |  0 1   0   2
-        p0    | S====rR
-        p1    |   S===========R
-        p2    |           S=====R",
+        store |  0  1     0  2
+        p0    | s-S======rR
+        p1    |    s-S=============R
+        p2    |            s-S=====R",
     );
 }
 

@@ -57,5 +57,7 @@ fn its_keeper_does_not_survive_a_clock_that_stands_still() {
 #[test]
 fn a_majority_survives_the_crash_of_a_client_or_a_server() {
     let lab = Lab::redis_x5().lock(Majority::by(MajorityLock::new)).ttl(TTL);
-    lab.promises(Promises::mutex().back_off(PAUSE)).under([Nemesis::CrashClient, Nemesis::CrashServer]).assert_held();
+    lab.promises(Promises::mutex().back_off(PAUSE))
+        .under([Nemesis::CrashClient, Nemesis::CrashServer])
+        .assert_held();
 }

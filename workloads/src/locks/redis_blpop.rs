@@ -7,9 +7,9 @@
 //! own `BLPOP` is over, and the key runs out by time in any case. What breaks `redis-set-nx-px`
 //! breaks this.
 //!
-//! A waiter blocks its connection. python-redis-lock takes one of a pool for that, and waits for a
-//! whole ttl; here all workers of a client share a connection, and a wait is short, so that the
-//! release of another worker does not wait for long behind it.
+//! A waiter blocks its connection. python-redis-lock takes one of a pool for that, and waits for as
+//! long as its acquire may take, or for a ttl; here all workers of a client share a connection, and
+//! a wait is short, so that the release of another worker does not wait for long behind it.
 
 use base::{AcquireError, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
 use redis::Value;

@@ -1,9 +1,7 @@
 //! The locks, in the terms of picklock.
 
 use own_lock::{Keeper, MajorityLock, OwnLock};
-use picklock::{
-    AcquireError, Grant, Lock, Mode, RedisConnection, ReleaseError, Removed, Site,
-};
+use picklock::{AcquireError, Grant, Lock, Mode, RedisConnection, ReleaseError, Removed, Site};
 use redis::RedisResult;
 use std::time::Duration;
 
