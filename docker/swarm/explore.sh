@@ -3,7 +3,7 @@
 #
 #   sh docker/swarm/explore.sh SHARDS --algo LOCK --nemesis NEMESIS --seeds N ...
 #
-# Needs a swarm (`docker swarm init`) and the binary (`cargo build --release --no-default-features --features cli`).
+# Needs a swarm (`docker swarm init`) and the binary (`cargo build --release --no-default-features`).
 # Where the swarm has several nodes, IMAGE names a registry that all of them can pull from, and the
 # image is pushed there. Each task says its result on stdout, which `docker service logs` collects
 # from all nodes, so no volume is shared. The exit code is that of `picklock merge`.
@@ -25,7 +25,7 @@ fail() {
     exit 255
 }
 
-[ -x "$BINARY" ] || fail "no $BINARY; fix: cargo build --release --no-default-features --features cli"
+[ -x "$BINARY" ] || fail "no $BINARY; fix: cargo build --release --no-default-features"
 [ "$(docker info --format '{{.Swarm.LocalNodeState}}')" = active ] ||
     fail "this engine is in no swarm; fix: docker swarm init"
 sh "$HERE/../base.sh" >&2

@@ -1,4 +1,4 @@
-//! The work of each fuzz target on its bytes. The test `harness/tests/hostile.rs` does the same
+//! The work of each fuzz target on its bytes. The test `cli/tests/hostile.rs` does the same
 //! with the corpus and with mutations of it, on every run of the tests.
 
 use histories::reading::{Entries, Notation, Value};

@@ -60,7 +60,13 @@ fn packages_of(files: &[&str], members: &[WorkspaceMember]) -> Vec<String> {
         let folder = format!("{}/", member.folder);
         all || files.iter().any(|file| file.starts_with(&folder))
     };
-    members.iter().filter(has_one).map(|member| member.package.clone()).collect()
+    let changed = members.iter().filter(has_one).map(|member| member.package.clone());
+    let mut changed: Vec<String> = changed.collect();
+    // The library has its command line only beside the binary.
+    if changed.iter().any(|it| it == "picklock") && !changed.iter().any(|it| it == "picklock-cli") {
+        changed.push("picklock-cli".into());
+    }
+    changed
 }
 
 #[cfg(test)]
@@ -78,8 +84,8 @@ mod tests {
 
     #[test]
     fn a_file_belongs_to_the_package_of_its_folder() {
-        assert_eq!(packages_of(&["harness/tests/cli.rs"], &members()), ["picklock"]);
-        assert_eq!(packages_of(&["base/x.txt", "harness/src/a.rs"], &members()).len(), 2);
+        assert_eq!(packages_of(&["base/src/a.rs"], &members()), ["picklock-base"]);
+        assert_eq!(packages_of(&["harness/src/a.rs"], &members()), ["picklock", "picklock-cli"]);
         assert!(packages_of(&["README.md", "basement/a.rs"], &members()).is_empty());
     }
 

@@ -22,7 +22,7 @@ pub fn run() -> Result<()> {
         let packages: Vec<&str> = changed.iter().flat_map(|it| ["--package", it]).collect();
         let names = changed.join(", ");
         step(&format!("lints of {names}"), lints(&packages))?;
-        let tests = cargo(&["test", "--quiet", "--lib"]).args(&packages);
+        let tests = cargo(&["test", "--quiet", "--lib", "--bins"]).args(&packages);
         step(&format!("unit tests of {names}"), tests)?;
     }
     println!("== the table in the simulator");
@@ -42,5 +42,5 @@ fn lints(packages: &[&str]) -> Program {
 
 fn table() -> Program {
     let suite = ["suite", "suites/seeds.toml", "--seeds", SEEDS, "--store", "target/store"];
-    cargo(&["run", "--quiet", "--release", "--package", "picklock", "--"]).args(&suite)
+    cargo(&["run", "--quiet", "--release", "--package", "picklock-cli", "--"]).args(&suite)
 }

@@ -1,6 +1,6 @@
 //! `cargo xtask dist`: the fastest picklock, `target/dist/picklock`. Everything is optimised
 //! together, and laid out by a profile of the simulator and the checkers at work. On two cores that
-//! takes some ten minutes, or five with `--no-default-features --features cli`, for a picklock
+//! takes some ten minutes, or five with `--no-default-features`, for a picklock
 //! without real servers. On Debian, as root, it installs what it needs; otherwise it says what is
 //! missing.
 

@@ -42,9 +42,9 @@ pub fn run(args: &[String]) -> Result<()> {
     }
 }
 
-/// Makes the pages that `harness/tests/pages.rs` holds to be up to date.
+/// Makes the pages that `cli/tests/pages.rs` holds to be up to date.
 fn pages(what: &str) -> Result<()> {
-    cargo(&["test", "--release", "-p", "picklock", "--test", "pages"])
+    cargo(&["test", "--release", "-p", "picklock-cli", "--test", "pages"])
         .env("PICKLOCK_PAGES", what)
         .run()
 }

@@ -53,7 +53,7 @@
 //! fault *a ttl runs out*: if some client looks at its wall clock, such a search takes every step
 //! by itself.
 //!
-//! `harness/tests/exhaustive.rs` holds the second against the enumeration without it, and the first
+//! `cli/tests/exhaustive.rs` holds the second against the enumeration without it, and the first
 //! against every single schedule, judged by the checkers.
 //!
 //! # What is looked for

@@ -26,7 +26,7 @@ fn the_example_is_tested_outside_of_the_workspace() {
         copy(&example.join(part), &folder.path().join(part));
     }
     let manifest = fs::read_to_string(example.join("Cargo.toml")).expect("a manifest");
-    let harness = fs::canonicalize(env!("CARGO_MANIFEST_DIR")).expect("a folder");
+    let harness = fs::canonicalize(root.join("harness")).expect("a folder");
     let manifest = manifest.replace("../../harness", &harness.display().to_string());
     fs::write(folder.path().join("Cargo.toml"), manifest).expect("written");
     // The versions of the workspace, which are there already.
