@@ -1,6 +1,8 @@
 //! The faults of a history, each with the places where it began and ended.
 
 use base::{Effect, Event, F, Fault, FaultEvent, FaultId, Kind, Node};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// One fault, from its injection to its heal. Places are event indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +26,15 @@ pub struct FaultSpan {
 impl FaultSpan {
     /// Every fault of some events, by its begin.
     pub fn of<'a>(events: impl Iterator<Item = &'a Event>) -> Vec<Self> {
-        let mut fault_spans: Vec<Self> = Vec::new();
+        let (mut fault_spans, mut places) = (Vec::<Self>::new(), BTreeMap::<_, usize>::new());
         for event in events {
             let Some(about) = &event.fault else { continue };
-            let known = fault_spans.iter_mut().rev().find(|fault_span| fault_span.id == about.id);
-            match known {
-                Some(fault_span) => fault_span.note(event),
-                None => fault_spans.push(Self::new(event, about)),
+            match places.entry(about.id) {
+                Entry::Occupied(place) => fault_spans[*place.get()].note(event),
+                Entry::Vacant(place) => {
+                    place.insert(fault_spans.len());
+                    fault_spans.push(Self::new(event, about));
+                }
             }
         }
         fault_spans

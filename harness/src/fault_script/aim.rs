@@ -204,6 +204,11 @@ impl Aim {
         })
     }
 
+    /// Returns true if it goes by how servers stand to each other.
+    pub(super) fn is_by_standing(&self) -> bool {
+        self.mentions().any(|whom| matches!(whom, Whom::Leader | Whom::Follower))
+    }
+
     /// Returns true if it is links of the vault.
     pub(super) fn is_at_vault(&self) -> bool {
         self.mentions().any(|whom| *whom == Whom::Vault)

@@ -29,6 +29,8 @@ pub struct Follower {
     more: VecDeque<Fault>,
     /// The place of the last fault in the script.
     last: usize,
+    /// True if one of them is to hit a server that leads or follows.
+    looks_at_standings: bool,
     /// The time from which those of the script count: that of the first look.
     origin: Option<Mono>,
 }
@@ -68,6 +70,7 @@ impl Follower {
             last_client: None,
             more: VecDeque::new(),
             last: 0,
+            looks_at_standings: script.entries.iter().any(|entry| entry.aim.is_by_standing()),
             origin: None,
             script,
         };
@@ -212,8 +215,7 @@ impl Nemesis for Follower {
     }
 
     fn looks_at_standings(&self) -> bool {
-        let looks = |whom: &Whom| matches!(whom, Whom::Leader | Whom::Follower);
-        self.script.entries.iter().any(|entry| entry.aim.mentions().any(looks))
+        self.looks_at_standings
     }
 
     fn line(&self) -> Option<u32> {
