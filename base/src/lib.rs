@@ -91,4 +91,7 @@ pub use version::WrongVersion;
 pub use visible::{is_hidden, show_strings, visible, visible_json};
 pub use wakeups::Wakeups;
 pub use worker::{WorkerGrant, WorkerMachine, WorkerRequest, WorkerStep};
-pub use world::{Answer, CallError, Link, LocalFuture, Protocol, World};
+pub use world::{
+    Answer, CallError, Link, LocalFuture, Protocol, World, further_connection,
+    server_and_connection,
+};

@@ -84,7 +84,7 @@ fn judge(what: &str, report: &Compared, least: u64) {
 fn redis_suite<S: Servers>() {
     let servers = start::<S>(StoreId::Redis, Duration::from_secs(2));
     let report = stores::redis::conformance::real_arm(&addresses(&servers)[0], 0..sequences());
-    judge("redis", &report.expect("the server answers"), 1070);
+    judge("redis", &report.expect("the server answers"), 1220);
 }
 
 fn redis_restarts_suite<S: Servers>() {

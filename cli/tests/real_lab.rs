@@ -1,5 +1,7 @@
 //! Labs on real servers: their clients are this program again, paused and killed for real.
 
+mod woken;
+
 use base::Outcome;
 use picklock::{
     AcquireError, Grant, Lab, Lock, Mode, Nemesis, Promises, RedisConnection, ReleaseError,
@@ -105,6 +107,12 @@ fn a_multiplexed_connection_is_one_to_a_real_server() {
         .on_real_servers()
         .schedules(2)
         .assert_held();
+}
+
+#[test]
+fn waiters_are_woken_by_messages_of_a_real_server() {
+    let lab = woken::lab(true).under([Nemesis::CrashClient]);
+    lab.on_real_servers().schedules(1).assert_held();
 }
 
 #[test]

@@ -45,7 +45,7 @@ impl LockFields {
             promises = promises.recovers_within(longest);
         }
         if let Some(permits) = self.permits {
-            promises = promises.permits(permits);
+            promises = promises.permits(permits.get());
         }
         promised(promises, &self.promises)
     }

@@ -4,7 +4,7 @@
 use base::{Answer, CallError, Link, LocalFuture, Mono, World};
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -30,6 +30,7 @@ pub fn link<S: Store>(
         open: Vec::new(),
         signals: VecDeque::new(),
         waker: None,
+        ears: Vec::new(),
     }));
     let link = SimLink { machine, shared: shared.clone(), servers, call_timeout };
     (Library(shared), Rc::new(link))
@@ -48,11 +49,23 @@ struct SharedLink<S: Store> {
     signals: VecDeque<S::Signal>,
     /// Woken when a signal comes.
     waker: Option<Waker>,
+    /// The further connections that somebody listens to.
+    ears: Vec<Ear<S::Signal>>,
+}
+
+/// A further connection to which somebody listens.
+struct Ear<M> {
+    /// Its name.
+    named: usize,
+    /// The messages that have come, and the end.
+    heard: VecDeque<Option<M>>,
+    waker: Option<Waker>,
 }
 
 enum Wish<R> {
     Call { id: u64, server: usize, request: R },
     Forget(u64),
+    HangUp(usize),
     Renew,
 }
 
@@ -88,6 +101,18 @@ impl<S: Store> SharedLink<S> {
         call.answer.take()
     }
 
+    /// Takes the next message over a further connection, if one is here; else this waker waits for
+    /// it.
+    fn hear(&mut self, named: usize, waker: &Waker) -> Option<Option<S::Signal>> {
+        let place = self.ears.iter().position(|ear| ear.named == named).unwrap_or_else(|| {
+            self.ears.push(Ear { named, heard: VecDeque::new(), waker: None });
+            self.ears.len() - 1
+        });
+        let ear = &mut self.ears[place];
+        ear.waker = Some(waker.clone());
+        ear.heard.pop_front()
+    }
+
     fn forget(&mut self, id: u64, answered: bool) {
         if let Some(call) = self.open.iter_mut().find(|call| call.id == id) {
             (call.id, call.answer) = (OVER, None);
@@ -104,6 +129,14 @@ impl<S: Store> SharedLink<S> {
             if let Some(call) = self.open.iter_mut().find(|call| call.id == id) {
                 call.answer = Some(answer);
                 if let Some(waker) = &call.waker {
+                    waker.wake_by_ref();
+                }
+            }
+        }
+        for (named, message) in self.outbox.pushed.drain(..) {
+            if let Some(ear) = self.ears.iter_mut().find(|ear| ear.named == named) {
+                ear.heard.push_back(message);
+                if let Some(waker) = &ear.waker {
                     waker.wake_by_ref();
                 }
             }
@@ -148,6 +181,7 @@ impl<S: Store> Library<S> {
                 match wish {
                     Wish::Call { id, server, request } => driver.call(at, id, server, request, out),
                     Wish::Forget(id) => driver.forget(id, out),
+                    Wish::HangUp(connection) => driver.hang_up(connection, out),
                     Wish::Renew => driver.renew(at, out),
                 }
             }
@@ -224,6 +258,19 @@ impl<S: Store> Link<S> for SimLink<S> {
         if !known.as_ref().is_some_and(|known| known.will_wake(waker)) {
             *known = Some(waker.clone());
         }
+    }
+
+    fn pushed(&self, connection: usize) -> LocalFuture<'_, Option<S::Signal>> {
+        Box::pin(poll_fn(move |cx| {
+            let heard = self.shared.borrow_mut().hear(connection, cx.waker());
+            heard.map_or(Poll::Pending, Poll::Ready)
+        }))
+    }
+
+    fn hang_up(&self, connection: usize) {
+        let shared = &mut *self.shared.borrow_mut();
+        shared.ears.retain(|ear| ear.named != connection);
+        shared.fresh.push(Wish::HangUp(connection));
     }
 
     fn renew(&self) -> LocalFuture<'_, Result<(), CallError<S::Refusal>>> {

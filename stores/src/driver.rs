@@ -3,7 +3,7 @@
 //!
 //! A store whose clients have sessions brings its own [`Driver`]; the others share [`CallDriver`].
 
-use base::{Answer, CallError, Mono, Protocol};
+use base::{Answer, CallError, Mono, Protocol, server_and_connection};
 
 /// An action that a driver asks for. Connection numbers are its own.
 #[derive(Clone, Debug)]
@@ -37,6 +37,9 @@ pub struct Outbox<D: Driver> {
     pub answers: Vec<(u64, Answer<D::Protocol>)>,
     /// The signals for the lock, in order.
     pub signals: Vec<SignalOf<D>>,
+    /// The messages over further connections, each with the connection's name; `None` where it has
+    /// ended.
+    pub pushed: Vec<(usize, Option<SignalOf<D>>)>,
 }
 
 /// A signal of a driver's store.
@@ -50,7 +53,7 @@ pub type RefusalOf<D> = <<D as Driver>::Protocol as Protocol>::Refusal;
 
 impl<D: Driver> Default for Outbox<D> {
     fn default() -> Self {
-        Self { todo: Vec::new(), answers: Vec::new(), signals: Vec::new() }
+        Self { todo: Vec::new(), answers: Vec::new(), signals: Vec::new(), pushed: Vec::new() }
     }
 }
 
@@ -85,6 +88,9 @@ pub trait Driver: Sized + 'static {
 
     /// Gives up a call whose answer nobody waits for any more.
     fn forget(&mut self, _call: u64, _out: &mut Outbox<Self>) {}
+
+    /// Closes a further connection.
+    fn hang_up(&mut self, _named: usize, _out: &mut Outbox<Self>) {}
 
     /// Opens a new identity with the servers, if the old one has ended.
     fn renew(&mut self, _at: Mono, _out: &mut Outbox<Self>) {}
@@ -122,7 +128,8 @@ pub trait Driver: Sized + 'static {
     }
 }
 
-/// A store whose servers answer each request with one reply, and say nothing else.
+/// A store whose servers answer each request with one reply, and say nothing else but messages over
+/// further connections.
 pub trait RequestReply: Protocol<Request: Clone> {
     /// A packet on a connection between a client and a server.
     type Packet;
@@ -132,9 +139,16 @@ pub trait RequestReply: Protocol<Request: Clone> {
     /// Returns the packet that carries a request.
     fn packet(call: u64, request: Self::Request) -> Self::Packet;
 
-    /// Returns the number of the call that a packet answers, and the reply; `None` for any other
-    /// packet.
-    fn reply(packet: Self::Packet) -> Option<(u64, Self::Raw)>;
+    /// Returns the number of the call that a packet answers, and the reply.
+    ///
+    /// # Errors
+    /// Returns any other packet.
+    fn reply(packet: Self::Packet) -> Result<(u64, Self::Raw), Self::Packet>;
+
+    /// Reads a packet that nobody asked for.
+    fn pushed(_packet: Self::Packet) -> Option<Self::Signal> {
+        None
+    }
 
     /// Judges a reply: it may be a refusal.
     fn judge(request: &Self::Request, reply: Self::Raw) -> Answer<Self>
@@ -146,13 +160,15 @@ pub trait RequestReply: Protocol<Request: Clone> {
 }
 
 /// The driver of the stores whose servers answer each request with one reply: one connection a
-/// server, opened by the first call and again by the call after it was closed. It never sends a
+/// server and those that calls name beside it, each opened by the first call and again by the call
+/// after it was closed. It never sends a
 /// request twice; the late reply to a call that was given up is dropped.
 pub struct CallDriver<P: RequestReply> {
     /// The calls that are not answered. A client has few at a time.
     open: Vec<DriverCall<P::Request>>,
-    /// The connection to each server.
-    connections: Vec<Option<u64>>,
+    servers: usize,
+    /// The open connections, each with the name that calls give to it.
+    connections: Vec<(usize, u64)>,
     /// The connections among them that no server has answered yet.
     unanswered: Vec<u64>,
     next_connection: u64,
@@ -169,7 +185,8 @@ impl<P: RequestReply> CallDriver<P> {
     pub fn to(servers: usize) -> Self {
         Self {
             open: Vec::new(),
-            connections: vec![None; servers],
+            servers,
+            connections: Vec::new(),
             unanswered: Vec::new(),
             next_connection: 0,
         }
@@ -178,15 +195,29 @@ impl<P: RequestReply> CallDriver<P> {
     /// Forgets a connection: the next call opens another.
     fn drop_connection(&mut self, connection: u64) {
         self.unanswered.retain(|known| *known != connection);
-        for open in &mut self.connections {
-            if *open == Some(connection) {
-                *open = None;
-            }
-        }
+        self.connections.retain(|(_, open)| *open != connection);
+    }
+
+    /// Returns the connection with this name, if it is open.
+    fn named(&self, named: usize) -> Option<u64> {
+        let open = self.connections.iter().find(|(name, _)| *name == named);
+        open.map(|(_, connection)| *connection)
+    }
+
+    /// Opens a connection.
+    fn open(&mut self, named: usize, out: &mut Outbox<Self>) -> u64 {
+        self.next_connection += 1;
+        let (server, _) = server_and_connection(named);
+        out.todo.push(Do::Open { connection: self.next_connection, server });
+        self.connections.push((named, self.next_connection));
+        self.next_connection
     }
 
     /// Ends all calls on a connection that is no more.
     fn end(&mut self, connection: u64, error: &CallError<P::Refusal>, out: &mut Outbox<Self>) {
+        let named = self.connections.iter().find(|(_, open)| *open == connection);
+        let is_further = |(name, _): &&(usize, u64)| server_and_connection(*name).1 > 0;
+        out.pushed.extend(named.filter(is_further).map(|(name, _)| (*name, None)));
         self.drop_connection(connection);
         let lost = self.open.extract_if(.., |call| call.connection == connection);
         out.answers.extend(lost.map(|call| (call.id, Err(error.clone()))));
@@ -203,18 +234,15 @@ impl<P: RequestReply> Driver for CallDriver<P> {
         &mut self,
         _at: Mono,
         id: u64,
-        server: usize,
+        named: usize,
         request: P::Request,
         out: &mut Outbox<Self>,
     ) {
-        let Some(open) = self.connections.get_mut(server) else {
+        let (server, _) = server_and_connection(named);
+        if server >= self.servers {
             return out.answers.push((id, Err(no_server::<P>(server))));
-        };
-        let connection = *open.get_or_insert_with(|| {
-            self.next_connection += 1;
-            out.todo.push(Do::Open { connection: self.next_connection, server });
-            self.next_connection
-        });
+        }
+        let connection = self.named(named).unwrap_or_else(|| self.open(named, out));
         out.todo.push(Do::Send { connection, packet: P::packet(id, request.clone()) });
         self.open.push(DriverCall { id, connection, request });
     }
@@ -237,8 +265,23 @@ impl<P: RequestReply> Driver for CallDriver<P> {
         }
     }
 
-    fn receive(&mut self, _at: Mono, _connection: u64, packet: P::Packet, out: &mut Outbox<Self>) {
-        let Some((id, reply)) = P::reply(packet) else { return };
+    fn hang_up(&mut self, named: usize, out: &mut Outbox<Self>) {
+        if let Some(connection) = self.named(named) {
+            self.drop_connection(connection);
+            self.open.retain(|call| call.connection != connection);
+            out.todo.push(Do::Close { connection });
+        }
+    }
+
+    fn receive(&mut self, _at: Mono, connection: u64, packet: P::Packet, out: &mut Outbox<Self>) {
+        let (id, reply) = match P::reply(packet) {
+            Ok(answered) => answered,
+            Err(packet) => {
+                let named = self.connections.iter().find(|(_, open)| *open == connection);
+                let pushed = P::pushed(packet).zip(named);
+                return out.pushed.extend(pushed.map(|(it, (name, _))| (*name, Some(it))));
+            }
+        };
         if let Some(place) = self.open.iter().position(|call| call.id == id) {
             let call = self.open.remove(place);
             out.answers.push((id, P::judge(&call.request, reply)));

@@ -70,6 +70,14 @@ impl<S: Store> Link<S> for NamedCalls<S> {
         self.link.wake_on_signal(waker);
     }
 
+    fn pushed(&self, connection: usize) -> LocalFuture<'_, Option<S::Signal>> {
+        self.link.pushed(connection)
+    }
+
+    fn hang_up(&self, connection: usize) {
+        self.link.hang_up(connection);
+    }
+
     fn renew(&self) -> LocalFuture<'_, Result<(), CallError<S::Refusal>>> {
         self.link.renew()
     }

@@ -244,20 +244,23 @@ impl Books {
 
     /// The things that stand at a time.
     pub(super) fn standing(&self, at_ns: u64) -> impl Iterator<Item = Standing> {
+        let stands = |last: &Changed| matches!(last.change, Change::Written(_) | Change::Restored);
+        self.last_changes(at_ns).filter(move |(last, _)| stands(last)).map(|(_, thing)| thing)
+    }
+
+    /// The last change of each thing up to a time, and the thing as it was written last.
+    pub(super) fn last_changes(&self, at_ns: u64) -> impl Iterator<Item = (Changed, Standing)> {
         self.lives.iter().enumerate().filter_map(move |(thing, life)| {
             let past = &life[..life.partition_point(|changed| changed.at_ns <= at_ns)];
-            let restored = match past.last()?.change {
-                Change::Written(_) => false,
-                Change::Restored => true,
-                _ => return None,
-            };
+            let last = *past.last()?;
+            let restored = last.change == Change::Restored;
             let writer = |changed: &Changed| match changed.change {
                 Change::Written(process) => Some(process),
                 _ => None,
             };
             let place = past.iter().rposition(|changed| writer(changed).is_some())?;
             let write = Written { at_ns: past[place].at_ns, thing, place };
-            Some(Standing { write, process: writer(&past[place])?, restored })
+            Some((last, Standing { write, process: writer(&past[place])?, restored }))
         })
     }
 }

@@ -1,8 +1,8 @@
 //! Locks that stay taken: the thing that still stands in the store, and how it was left there.
 
 use super::Case;
-use super::books::{Books, Standing, Written};
-use super::loss::why_session_ended;
+use super::books::{Books, Changed, Standing, Written};
+use super::loss::{self, Lost, why_session_ended};
 use super::possible;
 use super::span::{Trouble, clock_off, had, loses_data};
 use super::{is_queued, reply_lost};
@@ -16,7 +16,10 @@ use std::ops::Range;
 pub(crate) fn of_stuck(case: &Case<'_>, key: usize, at_ns: u64) -> Causes {
     match case.ownership() {
         Some(_) if is_dead(case, at_ns) => Cause::ServerForgets.into(),
-        Some(books) => left_by(case, books, key, at_ns).map_or(Cause::Recipe, |it| it.1).into(),
+        Some(books) => {
+            let left = left_by(case, books, key, at_ns).map(|(_, cause)| cause);
+            left.or_else(|| ran_out(case, books, key, at_ns)).unwrap_or(Cause::Recipe).into()
+        }
         None => {
             let asked: Vec<&Claim> = case.asked(key).map(|(_, claim)| claim).collect();
             possible::of_stuck(case, &asked, at_ns)
@@ -88,6 +91,25 @@ fn left_by<'a>(
         }),
     };
     blocking.map(|(_, claim, cause)| (claim, cause))
+}
+
+/// The cause for which a lock ran out that nobody has taken since: its holder did not free it, and
+/// so nobody told those who wait to be told. (Who waits for the store itself was not woken by it.)
+fn ran_out(case: &Case<'_>, books: &Books, key: usize, at_ns: u64) -> Option<Cause> {
+    if case.run.info.lock.promises.wakes.is_some() {
+        return None;
+    }
+    let of_key = |(last, thing): (Changed, Standing)| {
+        let claim = books.busy_with(case, thing.process, thing.write.at_ns)?;
+        (claim.key == key).then_some((last, thing.write.at_ns, claim))
+    };
+    let changes = books.last_changes(at_ns).filter_map(of_key);
+    let (last, made_ns, claim) = changes.max_by_key(|(last, ..)| last.at_ns)?;
+    let lost = Lost { at_ns: last.at_ns, made_ns, how: last.change, spoilt: None, spare: false };
+    loss::ran_out(&lost).then(|| match why_left(case, claim, Some(made_ns)) {
+        Cause::Recipe => loss::why_expired(case, claim, &lost, at_ns),
+        cause => cause,
+    })
 }
 
 /// The contents of the store at some time.

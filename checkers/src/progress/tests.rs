@@ -3,7 +3,7 @@
 use super::Progress;
 use crate::picture::{Gallery, judge, picture};
 
-use base::{Outcome, Verdict, Wakes};
+use base::{Cause, Outcome, Verdict, Wakes};
 use expect_test::expect;
 
 /// Checks a lock that promises to be free again within one second, ten columns.
@@ -101,6 +101,31 @@ fn one_lock_of_two_is_stuck() {
     );
     assert!(verdict.shows("deadlock"));
     assert!(verdict.anomalies[0].explanation.starts_with("lock k1: process 1 asked"));
+}
+
+#[test]
+fn whoever_is_not_told_that_a_lock_ran_out_waits_for_ever_because_of_its_holder() {
+    let cause = |text: &str| check(text).anomalies[0].cause;
+    let died = "
+        crash c0 |   [  ]
+        p0       | A=X
+        p1       |  a--------------------
+        run      |       Q             E
+        store    | 0   x";
+    assert_eq!(cause(died), Cause::ClientDied.into());
+    let paused = "
+        pause c0 |   [     ]
+        p0       | A=       N
+        p1       |  a--------------------
+        run      |          Q           E
+        store    | 0   x";
+    assert_eq!(cause(paused), Cause::HolderPaused.into());
+    let freed = "
+        p0       | A=R
+        p1       |  a--------------------
+        run      |       Q             E
+        store    | 0  a";
+    assert_eq!(cause(freed), Cause::Recipe.into(), "nobody was told");
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn program(command: &str, args: &LockArgs, load: &LoadArgs) -> Result<TestedLock
     };
     let permits = args.permits.map(|it| format!(" --permits {it}")).unwrap_or_default();
     let promises = foreign::promised(Promises::mutex(), &args.promises)?;
-    let promises = args.permits.map_or(promises, |permits| promises.permits(permits));
+    let promises = args.permits.map_or(promises, |permits| promises.permits(permits.get()));
     let lock = ForeignLock {
         arguments: format!("--client {quoted} --on {on}{promised}{permits}"),
         command: command.into(),

@@ -1,7 +1,6 @@
 //! The promises of a lock, as its author makes them.
 
 use base::{Pace, Wakes, nanos};
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// The pace of a lock whose author says nothing about it: slower than that of most libraries.
@@ -58,13 +57,16 @@ impl Promises {
     /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
     /// use my_crate::MyLock;
     /// use picklock::{Lab, Promises};
-    /// use std::num::NonZeroU32;
     ///
-    /// let two = Promises::mutex().permits(NonZeroU32::MIN.saturating_add(1));
+    /// let two = Promises::mutex().permits(2);
     /// Lab::redis().lock(MyLock::new).promises(two).schedules(20).assert_held();
     /// ```
-    pub const fn permits(mut self, permits: NonZeroU32) -> Self {
-        self.made.permits = permits.get();
+    ///
+    /// # Panics
+    /// Panics for 0, which lets in nobody.
+    pub const fn permits(mut self, permits: u32) -> Self {
+        assert!(permits > 0, "a lock with 0 permits lets in nobody");
+        self.made.permits = permits;
         self
     }
 

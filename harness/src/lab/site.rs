@@ -1,12 +1,12 @@
 //! The place where a lock is opened.
 
 use base::{Link, LocalFuture};
-use redis::aio::MultiplexedConnection;
+use redis::aio::{MultiplexedConnection, PubSub};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::task::Context;
 use std::time::Duration;
-use stores::redis::{Multiplexed, Redis, RedisConnection, RedisConnections};
+use stores::redis::{Multiplexed, Redis, RedisConnection, RedisConnections, Subscriber};
 use tokio::runtime::Handle;
 use tokio::task::spawn_local;
 use workloads::locks::LockSettings;
@@ -39,6 +39,11 @@ pub struct Site {
 pub(super) struct Wires(Rc<RefCell<Vec<LocalFuture<'static, ()>>>>);
 
 impl Wires {
+    /// Returns the number of wires.
+    pub(super) fn count(&self) -> usize {
+        self.0.borrow().len()
+    }
+
     /// Carries what is there to be carried.
     pub(super) fn poll(&self, cx: &mut Context<'_>) {
         self.0.borrow_mut().retain_mut(|wire| wire.as_mut().poll(cx).is_pending());
@@ -134,11 +139,65 @@ impl Site {
         let tokio = tokio.expect("a MultiplexedConnection needs a lab that is not `without_tokio`");
         let Multiplexed { connection, driver, wire } = self.connections.multiplexed(server);
         tokio.spawn(driver);
+        self.carry(wire);
+        connection
+    }
+
+    /// Returns a new connection for messages from a server, by its number from 0: a `PubSub` of the
+    /// `redis` crate, with SUBSCRIBE and PSUBSCRIBE. It ends when the connection does: take a new
+    /// one then, and subscribe again.
+    ///
+    /// ```
+    /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }
+    /// use my_crate::MyLock;
+    /// # use picklock::{AcquireError, Grant, Lock, Mode, ReleaseError, Removed};
+    /// use picklock::{Lab, Nemesis, Site};
+    /// use std::time::Duration;
+    ///
+    /// struct Announced {
+    ///     site: Site,
+    ///     lock: MyLock,
+    /// }
+    ///
+    /// impl Lock for Announced {
+    ///     async fn acquire(&mut self, mode: Mode, wait: Duration) -> Result<Grant, AcquireError> {
+    ///         let mut messages = self.site.pub_sub(0);
+    ///         let subscribed = messages.subscribe("freed").await;
+    ///         subscribed.map_err(|lost| AcquireError::Failed(lost.to_string()))?;
+    ///         self.lock.acquire(mode, wait).await
+    ///     }
+    ///
+    ///     async fn release(&mut self, grant: Grant) -> Result<Removed, ReleaseError> {
+    ///         let released = self.lock.release(grant).await;
+    ///         let mut publish = redis::cmd("PUBLISH");
+    ///         publish.arg("freed").arg(self.site.key());
+    ///         // Nobody may be there to hear it.
+    ///         let _: Result<u32, _> = publish.query_async(&mut self.site.connection(0)).await;
+    ///         released
+    ///     }
+    /// }
+    ///
+    /// let lock = |site: Site| Announced { lock: MyLock::new(site.clone()), site };
+    /// Lab::redis().lock(lock).under([Nemesis::CrashClient]).schedules(20).assert_held();
+    /// ```
+    ///
+    /// # Panics
+    /// Panics in a lab [without tokio](super::LabServers::without_tokio), and on real servers when
+    /// there is no such server.
+    pub fn pub_sub(&self, server: usize) -> PubSub {
+        let tokio = Handle::try_current();
+        let _within = tokio.expect("a PubSub needs a lab that is not `without_tokio`").enter();
+        let Subscriber { connection, wire } = self.connections.subscriber(server);
+        self.carry(wire);
+        connection
+    }
+
+    /// Has a wire carry what there is to carry.
+    fn carry(&self, wire: LocalFuture<'static, ()>) {
         match &self.wires {
             Some(wires) => wires.0.borrow_mut().push(wire),
             None => drop(spawn_local(wire)),
         }
-        connection
     }
 
     /// Returns the address of a server ("127.0.0.1:6379"), by its number from 0, for a lock that

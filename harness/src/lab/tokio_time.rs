@@ -203,7 +203,13 @@ impl Clockwork {
         let mut poll = || {
             self.bell.take();
             self.wires.poll(cx);
-            poll(cx)
+            let wires = self.wires.count();
+            let polled = poll(cx);
+            // A new wire has to know whom to wake.
+            if self.wires.count() > wires {
+                self.wires.poll(cx);
+            }
+            polled
         };
         // To enter the runtime takes its time: a lock without timers and tasks needs no turn of it.
         let is_polled = !self.has_timers();

@@ -1,7 +1,7 @@
 //! The link of a lock on tokio, which knows whether the lock waits for anything but its timers.
 
 use base::{Answer, CallError, Link, LocalFuture, Mono, WallTime, World};
-use redis::Cmd;
+use redis::{Cmd, Value};
 use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -78,6 +78,14 @@ impl Link<Redis> for WatchedLink {
 
     fn call(&self, server: usize, request: Rc<Cmd>) -> LocalFuture<'_, Answer<Redis>> {
         self.wait(self.link.call(server, request))
+    }
+
+    fn pushed(&self, connection: usize) -> LocalFuture<'_, Option<Box<Value>>> {
+        self.wait(self.link.pushed(connection))
+    }
+
+    fn hang_up(&self, connection: usize) {
+        self.link.hang_up(connection);
     }
 
     fn renew(&self) -> LocalFuture<'_, Result<(), CallError<Refusal>>> {

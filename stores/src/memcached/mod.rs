@@ -126,10 +126,10 @@ impl RequestReply for Memcached {
         Packet::Request { id, request }
     }
 
-    fn reply(packet: Packet) -> Option<(u64, Reply)> {
+    fn reply(packet: Packet) -> Result<(u64, Reply), Packet> {
         match packet {
-            Packet::Reply { id, reply } => Some((id, reply)),
-            Packet::Request { .. } => None,
+            Packet::Reply { id, reply } => Ok((id, reply)),
+            request @ Packet::Request { .. } => Err(request),
         }
     }
 

@@ -40,6 +40,10 @@ impl LinkConnection {
 /// # Panics
 /// Panics then.
 pub(super) fn check_known(name: &str) {
+    assert!(
+        !["SUBSCRIBE", "PSUBSCRIBE"].contains(&name),
+        "{name} takes a connection of its own: that of `pub_sub`"
+    );
     let is_known = command_names().any(|known| known.eq_ignore_ascii_case(name));
     assert!(
         is_known,

@@ -4,6 +4,7 @@
 #[cfg(feature = "real")]
 use super::socket::SocketConnection;
 use super::stream::{Multiplexed, over_link};
+use super::subscriber::{Subscriber, subscribed_over_link};
 use super::{LinkConnection, Redis};
 use base::Link;
 use redis::aio::ConnectionLike;
@@ -17,6 +18,9 @@ pub trait RedisConnections {
 
     /// Returns a new connection of the crate's own type to the server with this number, from 0.
     fn multiplexed(&self, server: usize) -> Multiplexed;
+
+    /// Returns a new connection for messages to the server with this number, from 0.
+    fn subscriber(&self, server: usize) -> Subscriber;
 
     /// Returns the address of the server with this number, from 0: "127.0.0.1:6379". `None`: it has
     /// none, being a model.
@@ -35,6 +39,10 @@ impl RedisConnections for OverLink {
 
     fn multiplexed(&self, server: usize) -> Multiplexed {
         over_link(self.0.clone(), server)
+    }
+
+    fn subscriber(&self, server: usize) -> Subscriber {
+        subscribed_over_link(self.0.clone(), server)
     }
 }
 

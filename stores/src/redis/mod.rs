@@ -28,6 +28,7 @@ mod slot_routed;
 mod socket;
 mod store;
 mod stream;
+mod subscriber;
 
 pub use cluster_timing::ClusterTiming;
 pub use connection::LinkConnection;
@@ -47,11 +48,11 @@ pub use slot_routed::SlotRouted;
 #[cfg(feature = "real")]
 pub use socket::Sockets;
 pub use stream::Multiplexed;
+pub use subscriber::Subscriber;
 
 use crate::driver::RequestReply;
 use base::{Answer, Protocol};
 use std::borrow::Cow;
-use std::convert::Infallible;
 use std::rc::Rc;
 
 /// The port on which every server serves clients.
@@ -69,7 +70,8 @@ impl Protocol for Redis {
     type Request = Rc<redis::Cmd>;
     type Reply = Box<redis::Value>;
     type Refusal = Refusal;
-    type Signal = Infallible;
+    /// A message to a subscriber, as it stands on the wire.
+    type Signal = Box<redis::Value>;
 
     fn command(request: &Self::Request) -> Cow<'static, str> {
         let name = match request.args_iter().next() {
@@ -88,9 +90,16 @@ impl RequestReply for Redis {
         Packet::Request { id, command }
     }
 
-    fn reply(packet: Packet) -> Option<(u64, Self::Raw)> {
+    fn reply(packet: Packet) -> Result<(u64, Self::Raw), Packet> {
         match packet {
-            Packet::Reply { id, value } => Some((id, value)),
+            Packet::Reply { id, value } => Ok((id, value)),
+            other => Err(other),
+        }
+    }
+
+    fn pushed(packet: Packet) -> Option<Self::Signal> {
+        match packet {
+            Packet::Push(value) => Some(value),
             _ => None,
         }
     }
@@ -122,6 +131,8 @@ pub enum Packet {
         /// The answer; an error reply is `Value::ServerError`.
         value: Box<redis::Value>,
     },
+    /// A message for a client that has subscribed to a channel, as it stands on the wire.
+    Push(Box<redis::Value>),
     /// A request of a server to follow another, and to receive its data.
     Follow,
     /// A copy of the sender's data, for a server that follows it.

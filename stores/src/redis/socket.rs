@@ -4,6 +4,7 @@
 use super::connections::{RedisConnection, RedisConnections};
 use super::real::ServerConnection;
 use super::stream::{Multiplexed, over_socket};
+use super::subscriber::{Subscriber, subscribed_over_socket};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 use std::io;
@@ -35,6 +36,10 @@ impl RedisConnections for Sockets {
 
     fn multiplexed(&self, server: usize) -> Multiplexed {
         over_socket(self.servers[server].server.address().to_owned())
+    }
+
+    fn subscriber(&self, server: usize) -> Subscriber {
+        subscribed_over_socket(self.servers[server].server.address().to_owned())
     }
 
     fn address(&self, server: usize) -> Option<&str> {

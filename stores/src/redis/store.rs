@@ -245,7 +245,7 @@ impl Enumerable for Server {
             Packet::Offset(offset) => format!("offset {offset}"),
             Packet::Bus(message) => format!("{message:?}"),
             Packet::Word(word) => format!("{word:?}"),
-            Packet::Reply { value, .. } => match &**value {
+            Packet::Reply { value, .. } | Packet::Push(value) => match &**value {
                 Value::Nil => "nil".into(),
                 Value::Okay => "OK".into(),
                 Value::Int(number) => number.to_string(),

@@ -2,19 +2,20 @@
 
 use super::connection::check_known;
 use super::{Redis, Refusal, reply};
-use base::{CallError, Link, LocalFuture, Protocol};
+use base::{Answer, CallError, Link, LocalFuture, Protocol, further_connection};
 use combine::stream::Decoder;
 use futures_util::stream::unfold;
 use futures_util::{FutureExt, Stream, StreamExt};
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, RedisConnectionInfo, cmd, parse_redis_value_async};
+use std::cell::Cell;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::LazyLock;
 use tokio::io::{AsyncWriteExt, DuplexStream, ReadHalf, duplex, split};
 
 /// The number of bytes that are on their way at once.
-const BUFFER: usize = 64 << 10;
+pub(super) const BUFFER: usize = 64 << 10;
 
 /// The number of commands that are under way at once.
 const PIPELINED: usize = 1_000;
@@ -48,48 +49,82 @@ impl Multiplexed {
 /// Connects to the server with this number, from 0. A call without a reply breaks the connection,
 /// as it would if a socket were reset.
 pub fn over_link(link: Rc<dyn Link<Redis>>, server: usize) -> Multiplexed {
-    Multiplexed::over(|stream| carry(link, server, stream))
+    Multiplexed::over(|stream| carry(OpenConnection::new(link, server), stream))
+}
+
+/// A further connection over a link, which is closed when this is dropped.
+pub(super) struct OpenConnection {
+    pub(super) link: Rc<dyn Link<Redis>>,
+    /// The name of the connection.
+    pub(super) named: usize,
+}
+
+impl OpenConnection {
+    /// Names a new connection to a server.
+    pub(super) fn new(link: Rc<dyn Link<Redis>>, server: usize) -> Self {
+        thread_local! {
+            /// The number of connections so far. Links of one client do not know of each other.
+            static NAMED: Cell<usize> = const { Cell::new(0) };
+        }
+        let number = NAMED.get() + 1;
+        NAMED.set(number);
+        Self { link, named: further_connection(server, number) }
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.link.hang_up(self.named);
+    }
 }
 
 /// Connects to the real server at this address. The connection is broken if none can be had.
 #[cfg(feature = "real")]
 pub fn over_socket(address: String) -> Multiplexed {
-    Multiplexed::over(async move |mut stream| {
-        let Ok(mut socket) = tokio::net::TcpStream::connect(address).await else { return };
-        // Small packets are sent at once. One that is not broken by this is not broken.
-        let _ = socket.set_nodelay(true);
-        // Whichever way it ends, it ends.
-        let _ = tokio::io::copy_bidirectional(&mut stream, &mut socket).await;
-    })
+    Multiplexed::over(|stream| carry_to_socket(address, stream))
+}
+
+/// Carries what is written to the real server at this address, and back, until either hangs up.
+#[cfg(feature = "real")]
+pub(super) async fn carry_to_socket(address: String, mut stream: DuplexStream) {
+    let Ok(mut socket) = tokio::net::TcpStream::connect(address).await else { return };
+    // Small packets are sent at once. One that is not broken by this is not broken.
+    let _ = socket.set_nodelay(true);
+    // Whichever way it ends, it ends.
+    let _ = tokio::io::copy_bidirectional(&mut stream, &mut socket).await;
 }
 
 /// Carries what is written to the server, and its replies back in their order.
-async fn carry(link: Rc<dyn Link<Redis>>, server: usize, stream: DuplexStream) {
+async fn carry(connection: OpenConnection, stream: DuplexStream) {
+    let OpenConnection { link, named } = &connection;
     let (requests, mut replies) = split(stream);
     let calls = commands(requests).map(|command| {
         let command = Rc::new(command);
         check_known(&Redis::command(&command));
-        link.call(server, command)
+        link.call(*named, command)
     });
     let mut answers = pin!(calls.buffered(PIPELINED));
     let mut bytes = Vec::new();
     while let Some(answer) = answers.next().await {
-        match answer {
-            Ok(value) => reply::encode(&value, &mut bytes),
-            Err(CallError::Refused(Refusal(text))) => {
-                reply::encode(&reply::error(&text), &mut bytes)
-            }
-            Err(CallError::Unknown(_)) => return,
-        }
-        if replies.write_all(&bytes).await.is_err() {
+        bytes.clear();
+        if !encode(answer, &mut bytes) || replies.write_all(&bytes).await.is_err() {
             return;
         }
-        bytes.clear();
     }
 }
 
+/// Appends an answer as it goes over the wire. False if there is none.
+pub(super) fn encode(answer: Answer<Redis>, bytes: &mut Vec<u8>) -> bool {
+    match answer {
+        Ok(value) => reply::encode(&value, bytes),
+        Err(CallError::Refused(Refusal(text))) => reply::encode(&reply::error(&text), bytes),
+        Err(CallError::Unknown(_)) => return false,
+    }
+    true
+}
+
 /// The commands that a client writes, until it hangs up.
-fn commands(requests: ReadHalf<DuplexStream>) -> impl Stream<Item = Cmd> {
+pub(super) fn commands(requests: ReadHalf<DuplexStream>) -> impl Stream<Item = Cmd> {
     unfold((Decoder::new(), requests), async |(mut decoder, mut requests)| {
         let words = parse_redis_value_async(&mut decoder, &mut requests).await.ok()?;
         let words: Vec<Vec<u8>> = redis::from_redis_value(words).ok()?;

@@ -4,7 +4,7 @@
 pub use super::command::{Call, CommandFunction, CommandSpec, KeyPlaces, WallClock};
 use super::command::{KeysFunction, OnServer, Typed};
 use super::{
-    admin, blocking, cluster, expiry, hashes, lists, replica, score_range, session, sets,
+    admin, blocking, channels, cluster, expiry, hashes, lists, replica, score_range, session, sets,
     sorted_sets, strings, transactions,
 };
 use crate::redis::reply::{error, wrong_arity};
@@ -142,6 +142,11 @@ const COMMANDS: &[CommandSpec] = &[
     read("dbsize", 1, admin::dbsize).with(KeyPlaces::None),
     write("flushall", -1, admin::flush).with(KeyPlaces::None),
     write("flushdb", -1, admin::flush).with(KeyPlaces::None),
+    read("publish", 3, channels::publish).with(KeyPlaces::None),
+    server("subscribe", -2, channels::subscribe),
+    server("psubscribe", -2, channels::psubscribe),
+    server("unsubscribe", -1, channels::unsubscribe),
+    server("punsubscribe", -1, channels::punsubscribe),
     server("multi", 1, transactions::multi),
     server("exec", 1, transactions::exec),
     server("discard", 1, transactions::discard),

@@ -1,5 +1,6 @@
 //! The keys of a server: values, each with or without the time at which it runs out.
 
+use super::channels::Channels;
 use super::value::{Collection, TypedValue, wrong_type};
 use super::watched::WatchedKey;
 use crate::model::{By, Noted, What};
@@ -39,6 +40,8 @@ pub struct Keyspace {
     pub journal: Vec<Noted>,
     /// The keys that connections watch.
     pub watched: Vec<WatchedKey>,
+    /// The channels to which connections subscribe.
+    pub channels: Channels,
     /// The keys of the lists that were made and that nobody was served from yet, in order.
     ready: Vec<Bytes>,
 }

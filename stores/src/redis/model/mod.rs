@@ -4,15 +4,17 @@
 //! clock that it is handed, in milliseconds. Scripts run in real Lua 5.1 (see
 //! [`crate::redis::script`]).
 //!
-//! Left out: messages that a server sends unasked (SUBSCRIBE, MONITOR, RESP3), streams, and whatever
-//! else is not in the table in `commands.rs`. It is refused as a command that nobody knows.
+//! Left out: MONITOR, RESP3, streams, messages from one member of a cluster to the others, and
+//! whatever else is not in the table in `commands.rs`. It is refused as a command that nobody knows.
 
 mod admin;
 mod blocking;
+mod channels;
 pub mod cluster;
 mod command;
 mod commands;
 mod expiry;
+mod glob;
 mod hashes;
 mod keyspace;
 mod lists;
@@ -48,6 +50,7 @@ use crate::redis::script::{Engine, Scripts};
 use crate::redis::{ClusterTiming, Layout, Packet, Shards};
 use base::{Data, Mono, WallTime};
 use blocking::{BlockedCall, DeferredRequest};
+use channels::Channels;
 use cluster::Bus;
 use redis::{Arg, Cmd, Value};
 use replica::Replication;
@@ -172,7 +175,10 @@ impl Server {
             self.keys.clear_ready();
         }
         match admitted {
-            Ok(command) => self.run_here(command, clock, &args),
+            Ok(command) => match self.pong(command, &args) {
+                Some(pong) => pong,
+                None => self.run_here(command, clock, &args),
+            },
             Err(refusal) => self.refused(refusal, &args),
         }
     }
@@ -185,7 +191,10 @@ impl Server {
         {
             return Err(refusal);
         }
-        if command.writes && self.follows() { Err(error(READ_ONLY)) } else { Ok(command) }
+        if command.writes && self.follows() {
+            return Err(error(READ_ONLY));
+        }
+        self.subscribers_refusal(command).map_or(Ok(command), Err)
     }
 
     /// Executes a command as a primary does, or as a replica.
@@ -228,6 +237,7 @@ impl ServerModel for Server {
             _ => return,
         };
         self.request(at, from, (id, command), out);
+        self.send_messages(out);
         if self.replication.is_used() {
             self.replicate(at.mono, out);
             self.replication.know(from);
@@ -254,6 +264,7 @@ impl ServerModel for Server {
             self.turn_away_blocked(at, out);
             self.serve(at, out);
             self.ask_replicas(out);
+            self.send_messages(out);
         }
         if self.replication.is_used() {
             self.replication.start(at);
@@ -277,6 +288,7 @@ impl ServerModel for Server {
         self.sessions.clear();
         self.clear_blocked();
         self.keys.watched.clear();
+        self.keys.channels = Channels::default();
         self.scripts.refuse_writes(self.replication.follows());
         if let Some(bus) = &mut self.bus {
             bus.restart();

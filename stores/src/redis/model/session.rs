@@ -1,6 +1,7 @@
 //! Connections, of which a server keeps more than the command that they wait for.
 
 use super::blocking::BlockedCall;
+use super::channels::Subscription;
 use super::commands::WallClock;
 use super::keyspace::Bytes;
 use super::transactions::QueuedCommands;
@@ -17,9 +18,9 @@ pub struct ClientSession {
     name: Option<Bytes>,
 }
 
-/// The states of all connections, what they watch, and what they wait for.
+/// The states of all connections, what they watch, what they wait for, and to what they subscribe.
 pub type ConnectionStates<'a> =
-    (&'a BTreeMap<u64, ClientSession>, &'a [WatchedKey], &'a [BlockedCall]);
+    (&'a BTreeMap<u64, ClientSession>, &'a [WatchedKey], &'a [BlockedCall], &'a [Subscription]);
 
 impl Server {
     /// The state of the connection whose command is being executed.
@@ -31,12 +32,14 @@ impl Server {
     pub(super) fn forget(&mut self, connection: u64) {
         self.sessions.remove(&connection);
         self.keys.unwatch(connection);
+        self.keys.channels.forget(connection);
         self.forget_blocked(connection);
     }
 
-    /// The states of all connections, what they watch, and what they wait for.
+    /// The states of all connections, what they watch, what they wait for, and to what they
+    /// subscribe.
     pub(crate) fn sessions(&self) -> ConnectionStates<'_> {
-        (&self.sessions, &self.keys.watched, &self.blocked)
+        (&self.sessions, &self.keys.watched, &self.blocked, self.keys.channels.subscriptions())
     }
 }
 

@@ -158,7 +158,9 @@ pub fn peer(connection: usize) -> u64 {
 /// The reply that a server sends, and the connection that it goes to.
 pub fn reply(sent: Out<Packet>) -> Option<(u64, Value)> {
     match sent {
-        Out::Send(Peer::Connection(to), Packet::Reply { value, .. }) => Some((to, *value)),
+        Out::Send(Peer::Connection(to), Packet::Reply { value, .. } | Packet::Push(value)) => {
+            Some((to, *value))
+        }
         _ => None,
     }
 }
