@@ -104,7 +104,7 @@ fn anomalies(case: &Case<'_>, overlap: Overlap) -> Vec<Anomaly> {
         })
     };
     let seen = case.conflicts.iter().filter(|conflict| conflict.overlap == overlap);
-    by_cause(name, "", seen.filter_map(occurrence))
+    by_cause(case, name, "", seen.filter_map(occurrence))
 }
 
 /// Tells of both grants, the faults that brought them together, and what ended the first hold.

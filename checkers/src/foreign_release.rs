@@ -54,11 +54,7 @@ impl Checker for ForeignRelease {
         }
         // Which worker of a client removed something is no more than inferred.
         if let Some(books) = case.ownership().filter(|_| case.run.info.workers == 1) {
-            return verdict(
-                self.name(),
-                count_released(case),
-                causes::foreign_releases(case, books),
-            );
+            return verdict(case, count_released(case), causes::foreign_releases(case, books));
         }
         let told = case.claims.grants().filter(|claim| removed(claim).is_some()).count();
         let told = (told + strays(case).count()) as u64;
@@ -77,7 +73,7 @@ impl Checker for ForeignRelease {
         }
         foreign.extend(strays(case).filter_map(|(stray, at)| robs(case, stray, at)));
         foreign.sort_unstable_by(|a, b| a.witness.cmp(&b.witness));
-        verdict(self.name(), told, foreign)
+        verdict(case, told, foreign)
     }
 }
 
@@ -119,12 +115,13 @@ fn count_released(case: &Case<'_>) -> u64 {
     case.claims.grants().filter(released).count() as u64
 }
 
-fn verdict(name: &str, released: u64, foreign: Vec<Occurrence>) -> Verdict {
+fn verdict(case: &Case<'_>, released: u64, foreign: Vec<Occurrence>) -> Verdict {
+    let name = ForeignRelease.name();
     let releases = count(released, "release");
     if !foreign.is_empty() {
         let reason = "the release deleted the lock of another process";
         let summary = format!("{} of {releases} freed the lock of another process", foreign.len());
-        let anomalies = by_cause("foreign release", reason, foreign);
+        let anomalies = by_cause(case, "foreign release", reason, foreign);
         return Verdict { anomalies, ..Verdict::new(name, Outcome::Violated, summary) };
     }
     if released == 0 {

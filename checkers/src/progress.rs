@@ -184,7 +184,7 @@ fn stuck(case: &Case<'_>, findings: &[LockFate]) -> (Vec<Slept>, Vec<Anomaly>) {
         let witness: Vec<u64> = at.into_iter().chain([invoke, until]).collect();
         left.push(Occurrence::new(cause, witness));
     }
-    (asleep, by_cause("deadlock", "", left))
+    (asleep, by_cause(case, "deadlock", "", left))
 }
 
 /// The locks that are stuck at the end, and of the others the stretches in which they were.
@@ -209,7 +209,7 @@ fn lost_wake_ups(case: &Case<'_>, stuck: Vec<Slept>) -> Vec<Anomaly> {
     let others = slept(case).into_iter().filter(|slept| !known.contains(&slept.key));
     let all: Vec<Slept> = stuck.into_iter().chain(others).collect();
     let occurrence = |slept: &Slept| Occurrence::new(slept.cause, slept.witness.clone());
-    let mut anomalies = by_cause("lost wake-up", "", all.iter().map(occurrence));
+    let mut anomalies = by_cause(case, "lost wake-up", "", all.iter().map(occurrence));
     for anomaly in &mut anomalies {
         let first = all.iter().find(|slept| slept.cause == anomaly.cause);
         anomaly.explanation = first.map_or(String::new(), |slept| slept.reason.clone());

@@ -82,10 +82,10 @@ impl Checker for ReleaseErrors {
         }
         let reason = "its hold had not run out, no fault was near and nobody else had the lock";
         let wrong = (failed.len() + idle.len() + denied.len()) as u64;
-        let mut anomalies = by_cause("failed release", reason, failed);
-        anomalies.extend(by_cause("release freed nothing", reason, idle));
+        let mut anomalies = by_cause(case, "failed release", reason, failed);
+        anomalies.extend(by_cause(case, "release freed nothing", reason, idle));
         let reason = "it had removed what its client had taken";
-        anomalies.extend(by_cause("denied release", reason, denied));
+        anomalies.extend(by_cause(case, "denied release", reason, denied));
         let excuse = match excused {
             0 => String::new(),
             n => format!("; {n} failed with a reason"),

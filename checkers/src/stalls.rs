@@ -35,26 +35,29 @@ fn excuse_of(evidence: &Evidence<'_>, stalls: &[&Event], anomaly: &Anomaly) -> O
     if anomaly.cause.iter().any(|cause| cause.needs_fault() || is_known(cause)) {
         return None;
     }
-    let during_ns = during_ns(evidence, anomaly)?;
-    let met: Vec<&&Event> = stalls.iter().filter(|it| meets(evidence, it, &during_ns)).collect();
-    let stalled_ns: u64 = met.iter().filter_map(|it| Some(it.stall()?.lasted_ns)).sum();
-    let longest = met.iter().max_by_key(|it| it.stall().map(|stall| stall.lasted_ns))?;
+    let longest = explanation(evidence, stalls, &anomaly.witness)?;
     let stall = longest.stall()?;
-    (stalled_ns >= (during_ns.end - during_ns.start) / 100 * SHARE).then(|| {
-        format!(
-            "{} while the machine did not run {} for {} (until {}): that can be why",
-            anomaly.name,
-            stall.waited(),
-            seconds(stall.lasted_ns),
-            moment(longest.time_ns)
-        )
-    })
+    Some(format!(
+        "{} while the machine did not run {} for {} (until {}): that can be why",
+        anomaly.name,
+        stall.waited(),
+        seconds(stall.lasted_ns),
+        moment(longest.time_ns)
+    ))
 }
 
-/// The time of an anomaly: that of its witness.
-fn during_ns(evidence: &Evidence<'_>, anomaly: &Anomaly) -> Option<Range<u64>> {
-    let times = || anomaly.witness.iter().map(|at| evidence.time(*at));
-    Some(times().min()?..times().max()?)
+/// Returns the longest of these stalls, if they can explain what these events prove.
+pub(crate) fn explanation<'a>(
+    evidence: &Evidence<'_>,
+    stalls: &[&'a Event],
+    witness: &[u64],
+) -> Option<&'a Event> {
+    let times = || witness.iter().map(|at| evidence.time(*at));
+    let during_ns = times().min()?..times().max()?;
+    let met = || stalls.iter().filter(|it| meets(evidence, it, &during_ns)).copied();
+    let stalled_ns: u64 = met().filter_map(|it| Some(it.stall()?.lasted_ns)).sum();
+    let longest = met().max_by_key(|it| it.stall().map(|stall| stall.lasted_ns));
+    longest.filter(|_| stalled_ns >= (during_ns.end - during_ns.start) / 100 * SHARE)
 }
 
 /// Returns true if a stall was there while an anomaly came about, or so shortly before it that what
@@ -107,6 +110,19 @@ mod tests {
         assert_eq!(exclusion(&with("")).0, Outcome::Violated);
         // After it.
         assert_eq!(exclusion(&with("stall s0 |                      3")).0, Outcome::Violated);
+    }
+
+    #[test]
+    fn of_several_the_one_far_from_every_stall_is_told() {
+        let mut run = with("stall s0 |      3");
+        let far = picture(
+            "
+            p0       | A=RA==========R                                             A===R
+            p1       | a----A==========R                                             A===R
+            stall s0 |      3",
+        );
+        run.history = far.history;
+        assert_eq!(exclusion(&run).0, Outcome::Violated, "the other lasted longer");
     }
 
     #[test]

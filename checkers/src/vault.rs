@@ -118,7 +118,7 @@ fn anomalies(case: &Case<'_>, scan: &Scan<'_>) -> Vec<Anomaly> {
         Occurrence::new(cause(case, breach).unwrap_or_default(), witness(breach))
     };
     let decide = |(name, breaches): (&str, &[WrongWrite])| {
-        by_cause(name, "", breaches.iter().map(occurrence))
+        by_cause(case, name, "", breaches.iter().map(occurrence))
     };
     let unguarded = scan.unguarded.first().map(|write| {
         let reason = "its process had never been granted the lock";

@@ -5,6 +5,7 @@
 
 use super::{faked_clock, system_v};
 use base::BackendError;
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -56,12 +57,10 @@ fn make(path: &Path) -> io::Result<Flock<File>> {
     Ok(lock)
 }
 
-/// Returns true if the owner of a folder that cannot be seen from here has certainly ended: nobody
-/// holds the lock any more.
-fn is_unlocked(path: &Path) -> bool {
-    let is_draft = path.to_string_lossy().ends_with(DRAFT);
-    let lock = || Flock::lock(File::open(path).ok()?, FlockArg::LockExclusiveNonblock).ok();
-    !is_draft && lock().is_some()
+/// Returns true if the owner of a folder lives, wherever that is: it holds the lock.
+fn is_locked(path: &Path) -> bool {
+    let lock = |folder| Flock::lock(folder, FlockArg::LockExclusiveNonblock);
+    matches!(File::open(path).map(lock), Ok(Err((_, Errno::EWOULDBLOCK))))
 }
 
 /// The folders that were removed, and those that were not.
@@ -126,8 +125,11 @@ impl CleanedFolders {
 /// Returns true if the owner that the name of a folder names has ended, with this certainty.
 fn is_abandoned(folder: &Path, certainty: Certainty) -> bool {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    owner::fate_of_name(&name)
-        .is_some_and(|fate| certainty.allows(fate) || (fate == Fate::Unseen && is_unlocked(folder)))
+    let is_over = |fate| match fate {
+        Fate::Unseen if !name.ends_with(DRAFT) => true,
+        fate => certainty.allows(fate),
+    };
+    owner::fate_of_name(&name).is_some_and(is_over) && !is_locked(folder)
 }
 
 /// Removes the folder of a run, and what its servers have left elsewhere.
@@ -165,7 +167,12 @@ mod tests {
         fs::write(path.join("file"), "text").unwrap();
         remove_abandoned(Certainty::NotSeen);
         assert!(path.join("file").exists());
-        assert!(!is_unlocked(&path));
+        assert!(is_locked(&path));
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+        let elsewhere = PathBuf::from(path.to_string_lossy().replace(boot.trim(), "other"));
+        fs::rename(&path, &elsewhere).unwrap();
+        assert!(!is_abandoned(&elsewhere, Certainty::NotSeen), "it lives on another machine");
+        fs::rename(&elsewhere, &path).unwrap();
         drop(folder);
         assert!(!path.exists());
     }

@@ -1,6 +1,9 @@
 //! Ownership of whatever a run makes on a machine (containers, networks, processes, folders), as
 //! labels, so that what a killed run left behind can be told from what a living one uses.
 
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -104,10 +107,14 @@ impl Owner {
             return Fate::Ended;
         }
         if self.namespace == here.namespace {
-            return self.fate_as(started(self.pid));
+            return match started(self.pid) {
+                None if is_hidden(self.pid) => Fate::Unseen,
+                started => self.fate_as(started),
+            };
         }
         match here.namespace.as_str() {
-            INITIAL_NAMESPACE => self.fate_below(),
+            // It may be mounted so that one user sees nothing of another's.
+            INITIAL_NAMESPACE if stat_field(1, 3).is_some() => self.fate_below(),
             _ => Fate::Unseen,
         }
     }
@@ -224,6 +231,12 @@ pub fn is_abandoned_here(name: &str) -> bool {
 fn started(pid: u32) -> Option<String> {
     let state = stat_field(pid, 3)?;
     stat_field(pid, 22).filter(|_| !["Z", "X"].contains(&state.as_str()))
+}
+
+/// Returns true if there is a process of which nothing can be seen from here.
+fn is_hidden(pid: u32) -> bool {
+    let signal_nothing = || kill(Pid::from_raw(pid.cast_signed()), None);
+    stat_field(pid, 3).is_none() && signal_nothing() != Err(Errno::ESRCH)
 }
 
 /// All processes that can be seen from here, by their numbers.

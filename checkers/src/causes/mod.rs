@@ -29,8 +29,9 @@ mod stuck;
 mod tests;
 
 use crate::evidence::Evidence;
+use crate::stalls;
 use crate::words::decided;
-use base::{Anomaly, Cause, Causes, Change, Shape};
+use base::{Anomaly, Cause, Causes, Change, Event, Shape};
 use books::{ClaimStep, Written};
 use histories::holds::Claim;
 use loss::{LeftInStore, Lost};
@@ -58,19 +59,25 @@ impl Occurrence {
     }
 }
 
-/// The anomalies of one name, one for each cause, each with its clearest occurrence. The order is
-/// that of the first occurrences.
+/// The anomalies of one name, one for each cause, each with its clearest occurrence: one that no
+/// stall of the machine can explain, if there is any. The order is that of the first occurrences.
 pub(crate) fn by_cause(
+    case: &Case<'_>,
     name: &str,
     reason: &str,
     occurrences: impl IntoIterator<Item = Occurrence>,
 ) -> Vec<Anomaly> {
+    let stalls: Vec<&Event> = case.stalls().collect();
+    let clarity = |it: &Occurrence| {
+        let is_stalled = stalls::explanation(case, &stalls, &it.witness).is_some();
+        (!is_stalled, it.clarity)
+    };
     let mut found: Vec<(Occurrence, u64)> = Vec::new();
     for occurrence in occurrences {
         match found.iter_mut().find(|(known, _)| known.cause == occurrence.cause) {
             Some((clearest, count)) => {
                 *count += 1;
-                if occurrence.clarity > clearest.clarity {
+                if clarity(&occurrence) > clarity(clearest) {
                     *clearest = occurrence;
                 }
             }

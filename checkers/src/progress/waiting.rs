@@ -64,5 +64,5 @@ pub(super) fn phantom_holders(case: &Case<'_>) -> Vec<Anomaly> {
     if phantoms.iter().any(|phantom| phantom.cause == Cause::Recipe.into()) {
         phantoms.iter_mut().for_each(|phantom| phantom.cause = Cause::Recipe.into());
     }
-    by_cause("phantom holder", reason, phantoms)
+    by_cause(case, "phantom holder", reason, phantoms)
 }
