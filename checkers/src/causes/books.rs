@@ -116,6 +116,12 @@ impl Books {
         &self.lives[write.thing][write.place + 1..]
     }
 
+    /// Returns true if a thing stood already when it was written.
+    pub(super) fn stood_before(&self, write: Written) -> bool {
+        let before = self.lives[write.thing][..write.place].last();
+        before.is_some_and(|it| matches!(it.change, Change::Written(_) | Change::Restored))
+    }
+
     /// The latest write of each thing by the process of a claim, while the claim was asked for or
     /// converted, of those that it did not remove again by then.
     pub(super) fn taken(&self, evidence: &Evidence<'_>, claim: &Claim) -> Vec<Written> {

@@ -217,6 +217,11 @@ pub(crate) fn foreign_releases(case: &Case<'_>, books: &Books) -> Vec<Occurrence
         if robbed.freeing.is_some_and(|begun| case.time(begun) <= write.at_ns) {
             return None;
         }
+        // A place in a queue that all share is no lock before it is the first.
+        let had_it = robbed.granted().is_some_and(|ok| case.time(ok) <= at_ns);
+        if case.run.info.lock.promises.fifo && !had_it && books.stood_before(write) {
+            return None;
+        }
         let Some(claim) = books.busy_with(case, by, at_ns) else {
             let (stray, freed) = stray(case, by, at_ns)?;
             return Some(Occurrence::new(Cause::Recipe, [robbed.granted()?, stray, freed]));
