@@ -114,8 +114,11 @@ pub fn check_all(run: &Run) -> Vec<Verdict> {
 
 /// Returns each checker's verdict on a case, without explanations, until the time is `expired`.
 pub(crate) fn check_case(case: &Case<'_>, expired: &dyn Fn() -> bool) -> Vec<Verdict> {
+    // A run in which nothing is found out about what somebody demands says nothing.
+    let demand = &case.run.info.run.demand;
+    let is_demanded = |c: &dyn Checker| demand.iter().any(|it| it.property() == c.name());
     let verdict = |c: &&dyn Checker| match expired() {
-        false => Verdict { decisive: c.decisive(), ..c.check(case) },
+        false => Verdict { decisive: c.decisive() || is_demanded(*c), ..c.check(case) },
         true => Verdict {
             decisive: true,
             advice: vec!["a longer --time-budget".into()],
@@ -178,6 +181,20 @@ mod tests {
         assert_eq!(with(true, Inconclusive), Inconclusive);
         let alone = Verdict { decisive: false, ..Verdict::new("other", Inconclusive, "") };
         assert_eq!(overall(&[alone]), Inconclusive);
+    }
+
+    #[test]
+    fn whatever_is_demanded_has_to_be_found_out() {
+        let mut run = crate::picture::picture(KEPT);
+        let decisive = |run: &Run| {
+            let verdicts = check_all(run);
+            let verdict = verdicts.iter().find(|it| it.property == "availability");
+            verdict.is_some_and(|it| it.outcome == Outcome::Inconclusive && it.decisive)
+        };
+        run.info.lock.promises.available = true;
+        assert!(!decisive(&run));
+        run.info.run.demand = vec![base::ExtraPromise::Availability];
+        assert!(decisive(&run));
     }
 
     /// One client is paused while another takes the lock: several properties are broken.

@@ -58,7 +58,7 @@ pub use foreign_release::ForeignRelease;
 pub use herd::Herd;
 pub use independence::Independence;
 pub use judgement::{EXPLANATION_STEPS, JUDGEMENT_VERSION, Judgement, check_all, overall};
-pub use list::CHECKERS;
+pub use list::{ANOMALIES, CHECKERS};
 pub use perf::Perf;
 pub use progress::Progress;
 pub use reentrancy::Reentrancy;

@@ -19,6 +19,7 @@ pub(crate) fn decided(
     witness: impl IntoIterator<Item = u64>,
     reason: impl Into<String>,
 ) -> Anomaly {
+    debug_assert!(crate::ANOMALIES.contains(&name), "`{name}` is not in the list of anomalies");
     let mut witness: Vec<u64> = witness.into_iter().collect();
     witness.sort_unstable();
     witness.dedup();

@@ -1,7 +1,7 @@
 //! Sights: anomalies as people name them, "double hold by holder-paused".
 
 use base::Cause;
-use checkers::Judgement;
+use checkers::{ANOMALIES, Judgement};
 use std::fmt;
 
 use crate::nearest;
@@ -34,10 +34,17 @@ impl ExpectedSight {
     /// Reads it as it is displayed.
     ///
     /// # Errors
-    /// Fails when there is no such cause, with the nearest ones.
+    /// Fails when there is no such anomaly or cause, with the nearest ones.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let Some((anomaly, cause)) = text.rsplit_once(" by ") else {
-            return Ok(Self { anomaly: text.into(), cause: None });
+        let (anomaly, cause) = match text.rsplit_once(" by ") {
+            Some((anomaly, cause)) => (anomaly, Some(cause)),
+            None => (text, None),
+        };
+        if !ANOMALIES.contains(&anomaly) {
+            return Err(nearest::unknown("anomaly", anomaly, ANOMALIES));
+        }
+        let Some(cause) = cause else {
+            return Ok(Self { anomaly: anomaly.into(), cause: None });
         };
         let names: Vec<&str> = Cause::ALL.iter().map(|cause| cause.name()).collect();
         let found = Cause::ALL.into_iter().find(|it| it.name() == cause);
