@@ -305,7 +305,11 @@ impl FromStr for NamedModel {
                 return Err(NoModel::Bound(line));
             }
             (None, Some(_)) => {
-                return Err(NoModel::Bound(format!("`{name}` takes no number: write `{name}`")));
+                let names = MODELS.iter().map(|spec| spec.name);
+                let names = names.filter(|it| it.split(':').next() == Some(name));
+                let names: Vec<String> = names.map(|it| format!("`{it}`")).collect();
+                let line = format!("`{name}` takes no number: write {}", names.join(" or "));
+                return Err(NoModel::Bound(line));
             }
         };
         Ok(Self { spec, bound })

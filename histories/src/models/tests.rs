@@ -36,7 +36,8 @@ fn what_names_no_model_is_refused_with_the_remedy() {
     for text in ["semaphore", "semaphore:", "semaphore:0", "semaphore:-1", "semaphore:x"] {
         assert!(bound(text).contains("number of permits, from 1 on"), "{}", bound(text));
     }
-    assert!(bound("mutex:2").contains("takes no number"));
+    assert_eq!(bound("mutex:2"), "`mutex` takes no number: write `mutex`");
+    assert_eq!(bound("rw:reentrnt"), "`rw` takes no number: write `rw` or `rw:reentrant`");
 }
 
 const TAKE: OperationKind = OperationKind::acquire(Mode::Exclusive);

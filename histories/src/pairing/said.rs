@@ -60,7 +60,15 @@ impl Said {
 fn permits(model: NamedModel, entry: &Entry) -> Result<Option<u32>, HistoryError> {
     let value = entry.value.bare();
     let part = value.get("permits").map(Value::bare);
-    let alone = Some(value).filter(|value| matches!(value, Value::Int(_)));
+    // A word with a digit first is a number, too, if a wrong one.
+    let is_number = |value: &&Value| match value {
+        Value::Int(_) => true,
+        Value::Word(word) => {
+            word.trim_start_matches('-').starts_with(|it: char| it.is_ascii_digit())
+        }
+        _ => false,
+    };
+    let alone = Some(value).filter(is_number);
     let said = part.or(alone.filter(|_| entry.kind == Kind::Invoke));
     let Some(said) = said.filter(|_| model.has_permits()) else { return Ok(None) };
     match said.int().filter(|permits| *permits > 0) {

@@ -642,6 +642,8 @@ fn permits_are_counted_where_the_model_counts_them() {
     assert!(!is_legal("semaphore:2", &[two, one, TAKEN_BY_1, TAKEN_BY_1].concat()));
     let none = pair("semaphore:2", Reading::default(), &events(&["0 invoke acquire 0"]));
     assert!(none.unwrap_err().contains("a number of permits is from 1 on, and this one is 0"));
+    let half = pair("semaphore:2", Reading::default(), &events(&["0 invoke acquire 1.5"]));
+    assert!(half.unwrap_err().contains("and this one is 1.5"));
 }
 
 /// The numbers of acquires that wait in vain at the end, lock by lock.
