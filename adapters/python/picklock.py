@@ -20,7 +20,8 @@ anything but None: that is "not granted". A grant with an attribute `fencing_tok
 `valid_seconds` says for how long it is good from now on. A lock
 that readers share takes a third argument, `shared`; one whose writers become readers has `convert(grant, shared)`, which
 returns the new grant; one that can be given more time has `extend(grant)`, which returns the grant, or None if it is
-over; `held(grant)` says whether the lock still claims it. An exception of `definite` says that nothing has happened;
+over; `held(grant)` says whether the lock still claims it. It may take a second argument, the seconds for which an answer
+counts: a later one claims nothing. An exception of `definite` says that nothing has happened;
 after any other nobody knows.
 
 Methods may be coroutines (`async def`), which one event loop runs. Then the harness can cancel an acquire or a release.
@@ -142,7 +143,8 @@ def _answer(lock, calls, grants, request):
         call(lock.release, grants.pop(hold))
         return {"type": "ok"}
     if operation == "held":
-        held = call(lock.held, grants[hold])
+        arguments = [grants[hold], request["within_ns"] / 1e9]
+        held = call(lock.held, *arguments[: len(inspect.signature(lock.held).parameters)])
         return {"type": "ok"} if held else {"type": "fail", "code": "not-held", "error": "not held"}
     shared = request.get("mode") == "shared"
     if operation == "convert":

@@ -72,6 +72,8 @@ pub enum Command {
         /// The number of the grant.
         #[serde(default)]
         hold: usize,
+        /// The time within which an `ok` counts: a later one claims nothing.
+        within_ns: u64,
     },
     /// Release a lock. Answered with `ok`, `fail` or `info`.
     Release {

@@ -16,7 +16,7 @@ pub struct WorkerRequest {
     pub hold: usize,
     /// The mode that it asks for, or in which the lock is held.
     pub mode: Mode,
-    /// The longest time that an acquire waits.
+    /// The longest time that an acquire waits, or an answer counts.
     pub wait: Wait,
     /// True for the read of a shared holder in place of a write.
     pub again: bool,
@@ -106,7 +106,7 @@ impl WorkerMachine {
                     (F::Read, hold, self.grants[hold].mode, Wait::Long)
                 }
                 Step::Extend(hold) => (F::Extend, hold, self.grants[hold].mode, Wait::Long),
-                Step::Ask(hold) => (F::Valid, hold, self.grants[hold].mode, Wait::Long),
+                Step::Ask(hold) => (F::Valid, hold, self.grants[hold].mode, Wait::Short),
                 Step::Release(hold) => {
                     self.walk.ended(hold);
                     (F::Release, hold, self.grants[hold].mode, Wait::Long)
@@ -130,16 +130,17 @@ impl WorkerMachine {
     }
 
     /// Returns the command for the client with which an operation begins. `key` is the name of its
-    /// key; an acquire waits for so many nanoseconds at most.
-    pub fn command(operation: WorkerRequest, key: Key, acquire_timeout_ns: u64) -> Command {
+    /// key; an acquire waits for so many nanoseconds at most, and so long an answer counts.
+    pub fn command(operation: WorkerRequest, key: Key, wait_ns: u64) -> Command {
         let WorkerRequest { f, hold, mode, .. } = operation;
         match f {
             F::Acquire => {
+                let acquire_timeout_ns = wait_ns;
                 Command::Acquire(Box::new(Acquire { key, hold, mode, acquire_timeout_ns }))
             }
             F::Convert => Command::Convert { hold, mode },
             F::Extend => Command::Extend { hold },
-            F::Valid => Command::Held { hold },
+            F::Valid => Command::Held { hold, within_ns: wait_ns },
             F::Release => Command::Release { hold },
             _ => Command::Touch { hold },
         }

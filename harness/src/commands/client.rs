@@ -107,7 +107,8 @@ impl ClientTrial {
             self.expect("a grant is extended", "extend", &seen, &[Kind::Ok])?;
         }
         if self.can(ClientAbility::Held, promises) {
-            let seen = self.ask(0, Command::Held { hold: 0 }, ANSWER)?;
+            let held = Command::Held { hold: 0, within_ns: base::nanos(ANSWER) };
+            let seen = self.ask(0, held, ANSWER)?;
             self.expect("it says that the lock is held", "held", &seen, &[Kind::Ok])?;
         }
         // A semaphore lets the other in.

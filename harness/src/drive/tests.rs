@@ -1,10 +1,12 @@
-//! Runs whose world breaks at a fault end at once, with the one error, and with nothing in force.
+//! Runs whose world breaks at a fault end at once, with the one error, and with nothing in force; and
+//! answers that come too late.
 
 use super::{DriveError, Recorder, Unwatched, drive};
 use crate::setup::Setup;
 use crate::worlds::sim::{config, world};
 use base::{
-    Backend, BackendError, ClientRequest, F, Fault, FaultId, Kind, Message, Mono, Notice, Passing,
+    Backend, BackendError, ClientRequest, Event, F, Fault, FaultId, Kind, Message, Mono, Notice,
+    Passing, RunSpec,
 };
 use sim::Simulated;
 use std::time::Duration;
@@ -140,4 +142,43 @@ fn a_world_that_breaks_at_a_fault_ends_the_run_at_once() {
         let healed = recorder.history().events().iter().filter(healed).count();
         assert_eq!(healed, usize::from(how == Breakage::Interfered), "{how:?}");
     }
+}
+
+/// Runs the task `ask` with this seed, and returns the number of its late answers, each of which ends
+/// its hold: the worker releases it and writes nothing more.
+fn late_claims(seed: u64) -> usize {
+    let lock = workloads::lock("redis-set-nx-px").expect("a lock of the list");
+    let run = lock.info.run("pause-client", seed);
+    // Pauses that are shorter than the ttl, after which the store says that the lock is held.
+    let fault_scale_ns = Some(run.ttl_ns / 3);
+    let run = RunSpec { task: "ask".into(), fault_scale_ns, ..run };
+    let setup = Setup::new(&lock, run).unwrap_or_else(|why| panic!("{why}"));
+    let mut world = world(&setup.lock, config(&setup.world), None);
+    let mut recorder = Recorder::in_memory();
+    let nemeses = setup.nemeses();
+    drive(&mut *world, &setup.plan, nemeses, &mut recorder, &mut Unwatched).expect("it is driven");
+    let events = recorder.history().events();
+    let within_ns = base::nanos(setup.plan.short_wait);
+    let mut late = 0;
+    for (place, event) in events.iter().enumerate().filter(|(_, event)| event.f == F::Valid) {
+        let of = |it: &&Event| it.process == event.process;
+        let asked = events[..place].iter().rfind(of).map_or(0, |it| it.time_ns);
+        let later: Vec<(F, Kind)> =
+            events[place + 1..].iter().filter(of).take(2).map(|it| (it.f, it.kind)).collect();
+        match event.kind {
+            Kind::Ok => assert!(event.time_ns - asked <= within_ns),
+            Kind::Info if later.first() == Some(&(F::Lost, Kind::Info)) => {
+                assert!(event.time_ns - asked > within_ns);
+                assert_eq!(later[1], (F::Release, Kind::Invoke));
+                late += 1;
+            }
+            _ => {}
+        }
+    }
+    late
+}
+
+#[test]
+fn a_late_claim_is_none() {
+    assert!((0..20).map(late_claims).sum::<usize>() > 0, "nobody answered late");
 }

@@ -111,13 +111,12 @@ impl TurnSettings {
         &self.keys[grant.key as usize]
     }
 
-    fn acquire_timeout_ns(&self, wait: Wait) -> u64 {
-        let acquire_timeout = match wait {
+    fn wait(&self, wait: Wait) -> Duration {
+        match wait {
             Wait::Long => self.acquire_timeout,
             Wait::Short => self.short_wait,
             Wait::Try => Duration::ZERO,
-        };
-        acquire_timeout.as_nanos() as u64
+        }
     }
 }
 
@@ -260,7 +259,7 @@ impl DrivenWorker {
             (event.value, event.mode) = (value, Some(mode));
         });
         let key = round.key(self.machine.grant(hold)).clone();
-        Some(WorkerMachine::command(operation, key, round.acquire_timeout_ns(wait)))
+        Some(WorkerMachine::command(operation, key, round.wait(wait).as_nanos() as u64))
     }
 
     /// Goes on after a step. Work begins at once; anything else is to be done in its turn.
@@ -385,13 +384,19 @@ impl DrivenWorker {
         recorder: &mut Recorder,
         send: impl FnOnce(AccessOnItsWay),
     ) -> Heard {
-        let (WorkerStage::Asking { .. }, Some(operation)) = (self.stage, self.machine.open())
+        let (WorkerStage::Asking { since, .. }, Some(operation)) =
+            (self.stage, self.machine.open())
         else {
             return Heard::Goes;
         };
         let Some(outcome) = reply.outcome() else { return Heard::Goes };
-        let ReplyOutcome { kind, error, facts, token } = outcome;
-        let WorkerRequest { f, hold, mode, .. } = operation;
+        let ReplyOutcome { mut kind, mut error, facts, token } = outcome;
+        let WorkerRequest { f, hold, mode, wait, .. } = operation;
+        // What comes late says nothing of now.
+        let is_late = (f, kind) == (F::Valid, Kind::Ok) && at.since(since) > round.wait(wait);
+        if is_late {
+            (kind, error) = (Kind::Info, Some("its lock answered too late".into()));
+        }
         match (f, kind) {
             (F::Read | F::Write, Kind::Ok) => {
                 send(self.access(operation, round));
@@ -411,24 +416,25 @@ impl DrivenWorker {
             _ => {}
         }
         self.machine.ended(kind, token);
-        let is_over = kind == Kind::Fail && matches!(f, F::Extend | F::Valid);
+        let is_refused = kind == Kind::Fail && matches!(f, F::Extend | F::Valid);
         self.record(hold, (at, kind, f), round, recorder, |event| {
             (event.facts, event.error, event.mode) = (facts, error, Some(mode));
         });
-        if is_over {
-            self.give_up_hold(hold, at, round, recorder);
-        }
-        if kind == Kind::Info {
-            return Heard::Doubt;
+        match kind {
+            _ if is_refused => self.give_up_hold(hold, "its lock says so", at, round, recorder),
+            _ if is_late => self.give_up_hold(hold, "its lock is silent", at, round, recorder),
+            Kind::Info => return Heard::Doubt,
+            _ => {}
         }
         self.go_on(at, round, recorder);
         Heard::Goes
     }
 
-    /// Notes that a grant is over, as its lock has said when it was asked.
+    /// Notes that a grant is over, for this reason, which its lock gave when it was asked.
     fn give_up_hold(
         &mut self,
         hold: usize,
+        why: &str,
         at: Mono,
         round: &TurnSettings,
         recorder: &mut Recorder,
@@ -436,7 +442,7 @@ impl DrivenWorker {
         let key = self.machine.grant(hold).key;
         if self.machine.lost(|number| number == key).is_some() {
             self.record(hold, (at, Kind::Info, F::Lost), round, recorder, |event| {
-                event.error = Some("its lock says so".into());
+                event.error = Some(why.into());
             });
         }
     }

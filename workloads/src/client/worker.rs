@@ -59,7 +59,7 @@ impl<S: Store> Worker<S> {
                 Command::Touch { hold } => self.touch(hold),
                 Command::Convert { hold, mode } => self.change(hold, Some(mode), mailbox).await,
                 Command::Extend { hold } => self.change(hold, None, mailbox).await,
-                Command::Held { hold } => self.held(hold).await,
+                Command::Held { hold, .. } => self.held(hold).await,
                 Command::Release { hold } => self.release(hold, mailbox).await,
                 // It is for programs of somebody else.
                 Command::Cancel { .. } => continue,
