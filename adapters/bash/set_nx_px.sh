@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SET NX PX with redis-cli: a lock as it stands in many scripts. It serves one worker, and needs no jq.
 field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p" <<<"$line"; }
-say() { echo "{\"id\":$(field id),\"type\":\"$1\"}"; }
+say() { echo "{\"id\":$(field id),\"type\":\"$1\"$2}"; }
 redis() { timeout 2 redis-cli -u "$REDIS_URL" "$@"; }
 compare_and_delete='if redis.call("GET",KEYS[1]) == ARGV[1] then return redis.call("DEL",KEYS[1]) end return 0'
 
 while read -r line; do
     case $(field op) in
-    init) ttl=$(($(field ttl_ns) / 1000000)) && say ok ;;
+    init) ttl=$(($(field ttl_ns) / 1000000)) && say ok ',"can":["timed"]' ;;
     touch) say ok ;;
     exit) exit ;;
     acquire)

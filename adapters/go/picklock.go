@@ -143,7 +143,7 @@ func Serve[G any](newLock func(*Run) (Lock[G], error), definite ...error) {
 
 // abilities returns what a lock can do beyond the four requests, by the interfaces that it has.
 func abilities[G any](lock Lock[G]) []string {
-	can := []string{"timed", "shared"}
+	can := []string{"timed", "shared", "workers"}
 	if _, is := lock.(Converter[G]); is {
 		can = append(can, "convert")
 	}
@@ -186,24 +186,29 @@ func carryOut[G any](lock Lock[G], grants map[int64]G, asked request, answer map
 			err = fmt.Errorf("panic: %v", panicked)
 		}
 	}()
-	var grant G
+	grant, isHeld := grants[asked.Hold]
 	switch asked.Op {
 	case "touch":
 		return nil
+	case "release", "held", "convert", "extend":
+		if !isHeld {
+			return errNotHeld
+		}
+	}
+	switch asked.Op {
 	case "release":
-		grant = grants[asked.Hold]
 		delete(grants, asked.Hold)
 		return lock.Release(grant)
 	case "held":
-		held, err := lock.(Teller[G]).Held(grants[asked.Hold])
+		held, err := lock.(Teller[G]).Held(grant)
 		if err == nil && !held {
 			err = errNotHeld
 		}
 		return err
 	case "convert":
-		grant, err = lock.(Converter[G]).Convert(grants[asked.Hold], asked.Mode == "shared")
+		grant, err = lock.(Converter[G]).Convert(grant, asked.Mode == "shared")
 	case "extend":
-		grant, err = lock.(Extender[G]).Extend(grants[asked.Hold])
+		grant, err = lock.(Extender[G]).Extend(grant)
 	default:
 		grant, err = lock.Acquire(asked.Key, time.Duration(asked.Timeout), asked.Mode == "shared")
 	}

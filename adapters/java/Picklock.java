@@ -113,7 +113,7 @@ public final class Picklock {
 
     /** Returns what a lock can do beyond the four requests, by the methods that it has of its own. */
     private static List<String> abilities(Lock<?> lock) {
-        var can = new ArrayList<>(List.of("timed", "shared"));
+        var can = new ArrayList<>(List.of("timed", "shared", "workers"));
         for (var method : lock.getClass().getMethods()) {
             var name = method.getName();
             var isOptional = name.equals("convert") || name.equals("extend") || name.equals("held");
@@ -132,23 +132,29 @@ public final class Picklock {
         var hold = number(request, "worker") + "/" + number(request, "hold");
         var shared = "shared".equals(request.get("mode"));
         var timeout = Duration.ofNanos(number(request, "acquire_timeout_ns"));
-        G grant;
-        switch ((String) request.get("op")) {
-            case "touch":
-                return null;
+        var operation = (String) request.get("op");
+        if (operation.equals("touch")) {
+            return null;
+        }
+        var grant = grants.get(hold);
+        if (grant == null && !operation.equals("acquire")) {
+            throw NOT_HELD;
+        }
+        switch (operation) {
             case "release":
-                lock.release(grants.remove(hold));
+                grants.remove(hold);
+                lock.release(grant);
                 return null;
             case "held":
-                if (!lock.held(grants.get(hold))) {
+                if (!lock.held(grant)) {
                     throw NOT_HELD;
                 }
                 return null;
             case "convert":
-                grant = lock.convert(grants.get(hold), shared);
+                grant = lock.convert(grant, shared);
                 break;
             case "extend":
-                grant = lock.extend(grants.get(hold));
+                grant = lock.extend(grant);
                 break;
             default:
                 grant = lock.acquire((String) request.get("key"), timeout, shared);

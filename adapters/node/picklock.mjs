@@ -66,7 +66,7 @@ async function listen(make, definite) {
 function abilities(lock) {
     const can = ["convert", "extend", "held"].filter((name) => typeof lock[name] === "function");
     const takes = lock.acquire.length;
-    return [...can, ...(takes > 1 ? ["timed"] : []), ...(takes > 2 ? ["shared"] : [])];
+    return [...can, "workers", ...(takes > 1 ? ["timed"] : []), ...(takes > 2 ? ["shared"] : [])];
 }
 
 /** A run, as the harness tells of it: `ttl` in milliseconds, `servers` as host:port, and all else in `init`. */
@@ -84,16 +84,19 @@ function runOf(init, workers) {
     };
 }
 
+const NOT_HELD = { type: "fail", code: "not-held", error: "not held" };
+
 async function carryOut(lock, grants, { op, worker = 0, hold = 0, key, mode, acquire_timeout_ns }) {
     const name = `${worker}/${hold}`;
     const held = grants.get(name);
     if (op === "touch") return { type: "ok" };
+    if (op !== "acquire" && !grants.has(name)) return NOT_HELD;
     if (op === "release") {
         grants.delete(name);
         await lock.release(held);
         return { type: "ok" };
     }
-    if (op === "held") return (await lock.held(held)) ? { type: "ok" } : { type: "fail", error: "not held" };
+    if (op === "held") return (await lock.held(held)) ? { type: "ok" } : NOT_HELD;
     const shared = mode === "shared";
     const grant = await (op === "convert"
         ? lock.convert(held, shared)

@@ -42,6 +42,8 @@ ob_start(function (string $text): string {
 
 final class Picklock
 {
+    private const NOT_HELD = ['type' => 'fail', 'code' => 'not-held', 'error' => 'not held'];
+
     /** A run, as the harness tells of it: `ttl` in seconds, `servers` as host:port, and all else in `init`. */
     private function __construct(
         public readonly array $init,
@@ -120,6 +122,9 @@ final class Picklock
         if ($request['op'] === 'touch') {
             return [];
         }
+        if ($request['op'] !== 'acquire' && !isset($grants[$hold])) {
+            return self::NOT_HELD;
+        }
         if ($request['op'] === 'release') {
             $grant = $grants[$hold];
             unset($grants[$hold]);
@@ -127,7 +132,7 @@ final class Picklock
             return [];
         }
         if ($request['op'] === 'held') {
-            return $lock->held($grants[$hold]) ? [] : ['type' => 'fail', 'error' => 'not held'];
+            return $lock->held($grants[$hold]) ? [] : self::NOT_HELD;
         }
         $grant = match ($request['op']) {
             'convert' => $lock->convert($grants[$hold], $shared),

@@ -37,6 +37,9 @@ import sys
 import threading
 
 
+NOT_HELD = {"type": "fail", "code": "not-held", "error": "not held"}
+
+
 class Run:
     """What the harness says of a run: `ttl` in seconds, `servers` as host:port, and all else in `init`."""
 
@@ -117,7 +120,7 @@ def _abilities(lock):
     takes = len(inspect.signature(lock.acquire).parameters)
     can = [name for name in ("convert", "extend", "held") if hasattr(lock, name)]
     cancels = all(map(inspect.iscoroutinefunction, (lock.acquire, lock.release)))
-    return can + ["timed"] * (takes > 1) + ["shared"] * (takes > 2) + ["cancel"] * cancels
+    return can + ["workers"] + ["timed"] * (takes > 1) + ["shared"] * (takes > 2) + ["cancel"] * cancels
 
 
 def _work(lock, calls, requests, say, definite):
@@ -139,13 +142,15 @@ def _answer(lock, calls, grants, request):
     call = functools.partial(calls.call, request["id"])
     if operation == "touch":
         return {"type": "ok"}
+    if operation != "acquire" and hold not in grants:
+        return NOT_HELD
     if operation == "release":
         call(lock.release, grants.pop(hold))
         return {"type": "ok"}
     if operation == "held":
         arguments = [grants[hold], request["within_ns"] / 1e9]
         held = call(lock.held, *arguments[: len(inspect.signature(lock.held).parameters)])
-        return {"type": "ok"} if held else {"type": "fail", "code": "not-held", "error": "not held"}
+        return {"type": "ok"} if held else NOT_HELD
     shared = request.get("mode") == "shared"
     if operation == "convert":
         grant = call(lock.convert, grants[hold], shared)

@@ -29,6 +29,8 @@
 require "json"
 
 module Picklock
+  NOT_HELD = { type: "fail", code: "not-held", error: "not held" }.freeze
+
   # A run, as the harness tells of it: `ttl` in seconds, `servers` as host:port, and all else in `init`.
   class Run
     attr_reader :init, :ttl, :servers
@@ -89,6 +91,7 @@ module Picklock
   def self.abilities(lock)
     can = %w[convert extend held].select { |name| lock.respond_to?(name) }
     takes = lock.method(:acquire).arity.abs
+    can << "workers"
     can << "timed" if takes > 1
     can << "shared" if takes > 2
     can
@@ -111,12 +114,14 @@ module Picklock
 
   def self.answer(lock, grants, request)
     hold, shared = request["hold"], request["mode"] == "shared"
+    return NOT_HELD unless grants.key?(hold) || %w[touch acquire].include?(request["op"])
+
     case request["op"]
     when "touch" then return { type: "ok" }
     when "release"
       lock.release(grants.delete(hold))
       return { type: "ok" }
-    when "held" then return lock.held(grants[hold]) ? { type: "ok" } : { type: "fail", error: "not held" }
+    when "held" then return lock.held(grants[hold]) ? { type: "ok" } : NOT_HELD
     when "convert" then grant = lock.convert(grants[hold], shared)
     when "extend" then grant = lock.extend(grants[hold])
     else

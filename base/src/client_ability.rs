@@ -19,12 +19,21 @@ pub enum ClientAbility {
     Held,
     /// It can cancel an acquire or a release that is under way.
     Cancel,
+    /// It answers a worker while another one waits for the lock.
+    Workers,
 }
 
 impl ClientAbility {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Shared, Self::Timed, Self::Convert, Self::Extend, Self::Held, Self::Cancel];
+    pub const ALL: [Self; 7] = [
+        Self::Shared,
+        Self::Timed,
+        Self::Convert,
+        Self::Extend,
+        Self::Held,
+        Self::Cancel,
+        Self::Workers,
+    ];
 
     /// The word for it in the answer to `init`.
     pub const fn word(self) -> &'static str {
@@ -35,6 +44,7 @@ impl ClientAbility {
             Self::Extend => "extend",
             Self::Held => "held",
             Self::Cancel => "cancel",
+            Self::Workers => "workers",
         }
     }
 
@@ -49,6 +59,7 @@ impl ClientAbility {
             Self::Extend => "answers `extend`",
             Self::Held => "answers `held`",
             Self::Cancel => "carries out `cancel`",
+            Self::Workers => "answers a worker while another one waits for the lock",
         }
     }
 
@@ -62,6 +73,7 @@ impl ClientAbility {
         let steps = || task.scripts.iter().copied().flatten();
         let needs = |ability: Self| match ability {
             Self::Shared => shared && task.readers > 0.0,
+            Self::Workers => task.workers > 1,
             _ => steps().any(|step| Self::of(*step) == Some(ability)),
         };
         Self::ALL.into_iter().filter(|ability| needs(*ability)).collect()
@@ -102,6 +114,8 @@ mod tests {
         assert_eq!(needed(&Task::CONTEND, true), [ClientAbility::Shared]);
         let writers = Task { readers: 0.0, ..Task::CONTEND };
         assert_eq!(needed(&writers, true), []);
+        let two = Task { workers: 2, ..Task::CONTEND };
+        assert_eq!(needed(&two, false), [ClientAbility::Workers]);
     }
 
     #[test]

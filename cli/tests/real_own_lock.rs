@@ -81,6 +81,56 @@ fn a_check_finds_a_library_that_does_not_go_with_another() {
     assert_eq!(sound.status.code(), Some(0), "{}", text(&sound));
 }
 
+/// A client that makes no mistake.
+const SOUND: &str = include_str!("own_lock/client.py");
+
+/// Mistakes, each a change of the sound client, with the words in which a check names it.
+const MISTAKES: &[(&str, &str, &str)] = &[
+    ("saying,", "print('Welcome to my lock')\nsaying,", "`Welcome to my lock`"),
+    ("flush=True", "flush=answer['id'] == 0", "process 0 buffers its lines"),
+    ("id=request[\"id\"]", "id=request['id'] - 1", "answered request 0, and was asked request 1"),
+    ("daemon=True).start()", "daemon=True).run()", "it blocks its reader while it waits"),
+    (
+        "if not connection",
+        "return 'STORED'\n    if not connection",
+        "no byte came through its links",
+    ),
+    (
+        "saying,",
+        "import signal\nsignal.signal(signal.SIGCONT, lambda *_: os._exit(3))\nsaying,",
+        "process 1 died",
+    ),
+    ("kind = \"info\"", "os._exit(4)", "process 0 died"),
+    ("return \"fail\"\n        return", "os._exit(5)\n        return", "process 1 died"),
+    ("        break\n", "        say(id=request['id'], type='ok')\n", "it answers `exit`"),
+];
+
+#[test]
+fn a_check_names_the_mistake_of_a_client() {
+    let folder = TempDir::new().expect("a folder");
+    let checked = |name: &str, client: &str| {
+        let script = folder.path().join(format!("{name}.py"));
+        fs::write(&script, client).expect("written");
+        let client = format!("python3 {}", script.display());
+        picklock(&folder, &["client", "check", "--client", &client, "--on", "memcached"])
+    };
+    let sound = checked("sound", SOUND);
+    assert_eq!(sound.status.code(), Some(0), "{}", text(&sound));
+    std::thread::scope(|scope| {
+        for (number, (right, wrong, words)) in MISTAKES.iter().enumerate() {
+            let checked = &checked;
+            scope.spawn(move || {
+                let client = SOUND.replacen(right, wrong, 1);
+                assert_ne!(client, SOUND, "{right}");
+                let output = checked(&format!("wrong-{number}"), &client);
+                let said = text(&output);
+                assert_eq!(output.status.code(), Some(1), "{wrong}: {said}");
+                assert!(said.contains("✗") && said.contains(words), "{wrong}: {said}");
+            });
+        }
+    });
+}
+
 #[test]
 fn libraries_are_as_the_suite_says() {
     let folder = TempDir::new().expect("a folder");

@@ -123,7 +123,8 @@ pub fn serve<L: Lock>(make: impl FnOnce(&Run) -> L) {
         init: init.clone(),
     };
     let lock = Arc::new(make(&run));
-    say(&json!({"id": init["id"], "type": "ok", "version": 1, "can": L::CAN}));
+    let can: Vec<&str> = L::CAN.iter().copied().chain(["workers"]).collect();
+    say(&json!({"id": init["id"], "type": "ok", "version": 1, "can": can}));
     let mut workers: HashMap<u64, Sender<Value>> = HashMap::new();
     for request in lines.take_while(|request| request["op"] != "exit") {
         let worker = workers.entry(number(&request["worker"])).or_insert_with(|| {

@@ -37,6 +37,7 @@ const fn remedy(ability: ClientAbility) -> &'static str {
         ClientAbility::Extend => "give its lock a method `extend`",
         ClientAbility::Held => "give its lock a method `held`",
         ClientAbility::Cancel => "have it carry out `cancel` (docs/protocol.md)",
+        ClientAbility::Workers => "have it serve each worker by a thread of its own",
     }
 }
 
