@@ -4,14 +4,14 @@
 mod page;
 mod remedy;
 mod text;
+mod words;
 
 pub use page::page;
 pub use remedy::remedy;
 pub use text::{markdown, table, terminal};
 
 use crate::reading::{self, Breach};
-use crate::units::span;
-use base::{Outcome, RunInfo, Verdict};
+use base::{Causes, Outcome, RunInfo, Verdict};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -47,6 +47,9 @@ pub struct CardRow {
     pub runs: u64,
     /// The properties that the lock promises, with what was seen of each.
     pub cells: Vec<CardCell>,
+    /// The causes of what broke.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<CardCause>,
     /// The reason why nothing can be said, if nothing can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unclear: Option<String>,
@@ -89,6 +92,19 @@ pub struct CardBreach {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<&'static str>,
     /// True if it is a known weakness of the lock.
+    pub known: bool,
+}
+
+/// A cause by which something broke.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CardCause {
+    /// The cause, or those that it may be.
+    pub causes: Causes,
+    /// The number of runs in which something broke by it.
+    pub runs: u64,
+    /// The anomalies that it showed.
+    pub anomalies: Vec<String>,
+    /// True if all of them are known weaknesses of the lock.
     pub known: bool,
 }
 
@@ -143,29 +159,6 @@ impl Card {
         }
         all
     }
-
-    /// The card in plain words: what the lock is safe against, what not, and what to do.
-    pub fn words(&self) -> Vec<(&'static str, String)> {
-        let of = |outcome| self.rows.iter().filter(move |row| row.outcome() == outcome);
-        let list = |rows: Vec<String>| rows.join("; ");
-        let safe = list(of(Outcome::Held).map(|row| row.about()).collect());
-        let unsafe_ = list(of(Outcome::Violated).map(CardRow::broken).collect());
-        let unclear = list(of(Outcome::Inconclusive).map(CardRow::untold).collect());
-        let mut remedies: Vec<&str> = Vec::new();
-        let breaches = self.rows.iter().flat_map(|row| &row.cells).flat_map(|cell| &cell.breaches);
-        for remedy in breaches.filter_map(|breach| breach.remedy) {
-            if !remedies.contains(&remedy) {
-                remedies.push(remedy);
-            }
-        }
-        let words = [
-            ("Safe against", safe),
-            ("Not safe against", unsafe_),
-            ("Could not tell", unclear),
-            ("What to do", remedies.join(" ")),
-        ];
-        words.into_iter().filter(|(_, text)| !text.is_empty()).collect()
-    }
 }
 
 impl CardRow {
@@ -185,6 +178,7 @@ impl CardRow {
             self.unclear.get_or_insert(reading::last_word(info, verdicts, outcome));
         }
         let breaches = reading::breaches(info, verdicts);
+        self.blame(&breaches);
         for verdict in verdicts {
             // A run that could not have failed shows nothing that was kept.
             let seen = match (verdict.outcome, outcome) {
@@ -198,6 +192,26 @@ impl CardRow {
         }
         self.measure(verdicts);
         first
+    }
+
+    /// Notes by which causes a run broke promises.
+    fn blame(&mut self, breaches: &[Breach<'_>]) {
+        let mut seen: Vec<Causes> = Vec::new();
+        for Breach { anomaly, known, .. } in breaches {
+            let causes = anomaly.cause;
+            let place = self.causes.iter().position(|it| it.causes == causes);
+            let place = place.unwrap_or_else(|| {
+                self.causes.push(CardCause { causes, runs: 0, anomalies: Vec::new(), known: true });
+                self.causes.len() - 1
+            });
+            let cause = &mut self.causes[place];
+            cause.runs += u64::from(!seen.contains(&causes));
+            seen.push(causes);
+            cause.known &= known.is_some();
+            if !cause.anomalies.contains(&anomaly.name) {
+                cause.anomalies.push(anomaly.name.clone());
+            }
+        }
     }
 
     fn cell(&mut self, property: &str) -> &mut CardCell {
@@ -251,30 +265,21 @@ impl CardRow {
         self.cells.iter().find(|cell| cell.property == "exclusion").map(|cell| cell.outcome)
     }
 
-    fn about(&self) -> String {
-        let after = self.after_death_ns.map(|it| format!(", granted again within {}", span(it)));
-        format!("{}{}", self.faults(), after.unwrap_or_default())
-    }
-
     /// Tells in words what broke.
     pub fn broken(&self) -> String {
-        let cells = self.cells.iter().filter(|cell| cell.broken > 0);
         let mut names: Vec<&str> = Vec::new();
-        for breach in cells.clone().flat_map(|cell| &cell.breaches) {
+        for breach in self.cells.iter().flat_map(|cell| &cell.breaches) {
             if !names.contains(&&*breach.name) {
                 names.push(&breach.name);
             }
         }
-        let broken = cells.map(|cell| cell.broken).max().unwrap_or_default();
-        format!("{} ({}; {broken} of {} runs)", self.faults(), names.join(", "), self.runs)
+        format!("{} ({}; {})", self.faults(), names.join(", "), self.frequency())
     }
 
-    fn untold(&self) -> String {
-        let why = self.unclear.as_deref().unwrap_or_default();
-        match why {
-            "" => self.faults().into(),
-            why => format!("{} ({why})", self.faults()),
-        }
+    /// Tells in how many of its runs a promise broke.
+    pub fn frequency(&self) -> String {
+        let broken = self.cells.iter().map(|cell| cell.broken).max().unwrap_or_default();
+        format!("{broken} of {} runs", self.runs)
     }
 }
 

@@ -66,6 +66,38 @@ fn a_card_tells_known_weaknesses_from_others() {
 }
 
 #[test]
+fn a_card_names_each_cause_once_with_its_faults_and_how_often() {
+    let sample = double_hold();
+    let row = |nemesis: &str, runs: usize| {
+        let mut row = CardRow::of(nemesis, "");
+        for _ in 0..runs {
+            row.add(&sample.run.info, &sample.verdicts, sample.outcome);
+        }
+        row
+    };
+    let mut held = CardRow::of("none", "");
+    let kept =
+        Verdict { outcome: Outcome::Held, anomalies: Vec::new(), ..sample.verdicts[0].clone() };
+    held.add(&sample.run.info, &[kept], Outcome::Held);
+    let rows = vec![held, row("pause-client", 2), row("pause-server", 1)];
+    let card = Card { rows, ..Card::of(&sample.run.info, String::new()) };
+    let words = card.words();
+    let heads: Vec<&str> = words.iter().map(|(head, _)| *head).collect();
+    assert_eq!(heads, ["Safe against", "Not safe against", "What to do"]);
+    assert_eq!(words[0].1, ["runs without faults"]);
+    assert_eq!(
+        words[1].1,
+        [
+            "pause-client (2 of 2 runs), pause-server (1 of 1 runs): double hold, stale write accepted, \
+             as the holder was paused for longer than its lock lives (known)"
+        ]
+    );
+    assert_eq!(words[2].1.len(), 1);
+    let text = picklock_reports::card::markdown(&card);
+    assert!(text.contains("\n**Safe against**: runs without faults\n"), "{text}");
+}
+
+#[test]
 fn of_several_possible_causes_the_first_gives_the_reason() {
     let long_hold = Known {
         cause: Cause::LongHold,

@@ -22,9 +22,7 @@ fn content(card: &Card) -> Markup {
             p.note { "On " (card.on) ", ttl " (span(card.ttl_ns)) ", made in " (span(card.took_ns)) "." }
         }
         section {
-            @for (head, words) in card.words() {
-                p { b { (head) ": " } (visible(&words)) }
-            }
+            @for (head, items) in card.words() { (words(head, &items)) }
         }
         section {
             h2 { "Faults and properties" }
@@ -35,6 +33,19 @@ fn content(card: &Card) -> Markup {
         section {
             h2 { "Again" }
             p { code { (visible(&card.command)) } }
+        }
+    }
+}
+
+/// What is said under a head, as a list if there is more than one item.
+fn words(head: &str, items: &[String]) -> Markup {
+    html! {
+        @match items {
+            [only] => p { b { (head) ": " } (visible(only)) },
+            items => {
+                p { b { (head) ":" } }
+                ul { @for item in items { li { (visible(item)) } } }
+            }
         }
     }
 }
@@ -62,7 +73,7 @@ fn table(card: &Card) -> Markup {
 fn broken(row: &CardRow) -> Markup {
     html! {
         section id=(row.nemesis) {
-            h2 { (row.broken()) }
+            h2 { (row.faults()) ", " (row.frequency()) }
             p.hint { (visible(&row.about)) }
             @for cell in &row.cells { (breaches(cell)) }
             p { code { (visible(&row.command)) } }

@@ -45,10 +45,21 @@ pub fn terminal(card: &Card, style: Style) -> String {
     for line in table(card, style, usize::MAX) {
         let _ = writeln!(text, "{line}");
     }
-    for (head, words) in card.words() {
-        let _ = write!(text, "\n{}", fitted(&format!("{head}: {words}"), style));
+    for (head, items) in card.words() {
+        let _ = write!(text, "\n{}", fitted(&listed(head, &items, "  - "), style));
     }
     text
+}
+
+/// Returns a head with what it is said of: on its line, or else a line for each item.
+fn listed(head: &str, items: &[String], mark: &str) -> String {
+    match items {
+        [only] => format!("{head}: {only}"),
+        items => {
+            let items: String = items.iter().map(|item| format!("\n{mark}{item}")).collect();
+            format!("{head}:{items}")
+        }
+    }
 }
 
 /// Returns the table of a card, line by line, with as many of its columns as there is room for.
@@ -101,8 +112,9 @@ pub fn markdown(card: &Card) -> String {
     for row in &card.rows {
         let _ = writeln!(text, "| {} | {} |", row.nemesis, cells(card, row, true).join(" | "));
     }
-    for (head, words) in card.words() {
-        let _ = writeln!(text, "\n**{head}:** {}", escaped(&words));
+    for (head, items) in card.words() {
+        let items: Vec<String> = items.iter().map(|item| escaped(item)).collect();
+        let _ = writeln!(text, "\n{}", listed(&format!("**{head}**"), &items, "- "));
     }
     text
 }

@@ -1,0 +1,80 @@
+//! The card in plain words: what the lock is safe against, what not and why, and what to do.
+
+use super::{Card, CardCause, CardRow};
+use crate::units::span;
+use base::{Causes, Outcome};
+
+impl Card {
+    /// The card in plain words: heads, each with what there is to say.
+    pub fn words(&self) -> Vec<(&'static str, Vec<String>)> {
+        let of = |outcome| self.rows.iter().filter(move |row| row.outcome() == outcome);
+        let safe: Vec<String> = of(Outcome::Held).map(CardRow::borne).collect();
+        let words = [
+            ("Safe against", Vec::from_iter((!safe.is_empty()).then(|| safe.join(", ")))),
+            ("Not safe against", self.weaknesses()),
+            ("Could not tell", of(Outcome::Inconclusive).map(CardRow::untold).collect()),
+            ("What to do", self.remedies()),
+        ];
+        words.into_iter().filter(|(_, items)| !items.is_empty()).collect()
+    }
+
+    /// The causes by which promises broke, each once, with the faults that brought it about.
+    fn weaknesses(&self) -> Vec<String> {
+        let mut all: Vec<Causes> = Vec::new();
+        for cause in self.rows.iter().flat_map(|row| &row.causes) {
+            if !all.contains(&cause.causes) {
+                all.push(cause.causes);
+            }
+        }
+        // A promise may break without an anomaly that anybody could name.
+        let unnamed = |row: &&CardRow| row.outcome() == Outcome::Violated && row.causes.is_empty();
+        let unnamed = self.rows.iter().filter(unnamed).map(CardRow::broken);
+        all.into_iter().map(|causes| self.weakness(causes)).chain(unnamed).collect()
+    }
+
+    fn weakness(&self, causes: Causes) -> String {
+        let of = |row: &'_ CardRow| row.causes.iter().position(|it| it.causes == causes);
+        let found: Vec<(&CardRow, &CardCause)> =
+            self.rows.iter().filter_map(|row| Some((row, &row.causes[of(row)?]))).collect();
+        let faults = found
+            .iter()
+            .map(|(row, cause)| format!("{} ({} of {} runs)", row.faults(), cause.runs, row.runs));
+        let faults: Vec<String> = faults.collect();
+        let mut anomalies: Vec<&str> = Vec::new();
+        for anomaly in found.iter().flat_map(|(_, cause)| &cause.anomalies) {
+            if !anomalies.contains(&anomaly.as_str()) {
+                anomalies.push(anomaly);
+            }
+        }
+        let known = if found.iter().all(|(_, cause)| cause.known) { " (known)" } else { "" };
+        let join = if causes.only().is_some() { ", as" } else { ";" };
+        format!("{}: {}{join} {causes}{known}", faults.join(", "), anomalies.join(", "))
+    }
+
+    /// The advice against what broke, each piece once.
+    fn remedies(&self) -> Vec<String> {
+        let mut remedies: Vec<String> = Vec::new();
+        let breaches = self.rows.iter().flat_map(|row| &row.cells).flat_map(|cell| &cell.breaches);
+        for remedy in breaches.filter_map(|breach| breach.remedy) {
+            if remedies.iter().all(|it| it != remedy) {
+                remedies.push(remedy.into());
+            }
+        }
+        remedies
+    }
+}
+
+impl CardRow {
+    /// Tells in words what it bore.
+    fn borne(&self) -> String {
+        let after = self.after_death_ns.map(|it| format!(" (granted again within {})", span(it)));
+        format!("{}{}", self.faults(), after.unwrap_or_default())
+    }
+
+    fn untold(&self) -> String {
+        match self.unclear.as_deref().unwrap_or_default() {
+            "" => self.faults().into(),
+            why => format!("{} ({why})", self.faults()),
+        }
+    }
+}
