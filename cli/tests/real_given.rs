@@ -288,6 +288,7 @@ fn a_memcached_keeps_its_own_keys_and_no_others() {
     let address = servers.addresses()[0];
     assert_eq!(ask(address, "set theirs 0 0 1\r\n1\r\n", "\r\n"), "STORED\r\n");
     holds(servers.addresses(), "memcached-add", "link-lose-reply");
+    program_holds(servers.addresses(), "python/pymemcache_add.toml", "crash-client");
     let items = ask(address, "stats\r\n", "END\r\n");
     assert!(items.contains("STAT curr_items 1\r\n"), "{items}");
     assert_eq!(ask(address, "get theirs\r\n", "END\r\n"), "VALUE theirs 0 1\r\n1\r\nEND\r\n");
@@ -315,23 +316,39 @@ fn nodes(servers: &RealServers) -> Result<Vec<String>, CallError<Refusal>> {
 #[test]
 fn an_etcd_keeps_its_own_keys_and_no_others() {
     let servers = start("etcd-x3");
-    let address = servers.addresses()[0];
-    let post = |path: &str, body: &str| {
-        let length = body.len();
-        ask(
-            address,
-            &format!("POST {path} HTTP/1.0\r\nContent-Length: {length}\r\n\r\n{body}"),
-            "\0",
-        )
-    };
-    let theirs = r#"{"key":"dGhlaXJz","value":"MQ=="}"#;
-    assert!(post("/v3/kv/put", theirs).contains(r#""revision":"2""#));
-    assert!(post("/v3/lease/grant", r#"{"ID":"7","TTL":"600"}"#).contains(r#""ID":"7""#));
+    put_theirs(&servers);
     holds(servers.addresses(), "etcd-lease", "link-reset");
-    let left = post("/v3/kv/range", r#"{"key":"AA==","range_end":"AA=="}"#);
+    only_theirs(&servers);
+}
+
+/// The keys of a program have more behind them, and its leases any number.
+#[test]
+fn a_program_leaves_no_keys_on_an_etcd() {
+    let servers = start("etcd-x3");
+    put_theirs(&servers);
+    program_holds(servers.addresses(), "go/etcd_mutex.toml", "crash-client");
+    only_theirs(&servers);
+}
+
+/// Puts a key and a lease of somebody else on an etcd.
+fn put_theirs(servers: &RealServers) {
+    let theirs = r#"{"key":"dGhlaXJz","value":"MQ=="}"#;
+    assert!(post(servers, "/v3/kv/put", theirs).contains(r#""revision":"2""#));
+    assert!(post(servers, "/v3/lease/grant", r#"{"ID":"7","TTL":"600"}"#).contains(r#""ID":"7""#));
+}
+
+/// Nothing else is there.
+fn only_theirs(servers: &RealServers) {
+    let left = post(servers, "/v3/kv/range", r#"{"key":"AA==","range_end":"AA=="}"#);
     assert!(left.contains(r#""count":"1""#) && left.contains("dGhlaXJz"), "{left}");
-    let leases = post("/v3/lease/leases", "{}");
+    let leases = post(servers, "/v3/lease/leases", "{}");
     assert!(leases.contains(r#""leases":[{"ID":"7"}]"#), "{leases}");
+}
+
+fn post(servers: &RealServers, path: &str, body: &str) -> String {
+    let length = body.len();
+    let asked = format!("POST {path} HTTP/1.0\r\nContent-Length: {length}\r\n\r\n{body}");
+    ask(servers.addresses()[0], &asked, "\0")
 }
 
 /// Nothing is started: nobody is at this address.
@@ -347,7 +364,7 @@ fn what_such_servers_cannot_have_is_refused_by_name() {
         ),
         (one, &["--algo", "memcached-add", "--nemesis", "evict"], 254, "the nemesis evict hits"),
         (one, &["--algo", "postgres-row"], 254, "cannot be of postgres"),
-        (one, &["--client", "./my-lock", "--on", "memcached"], 254, "not find all that a program"),
+        (one, &["--client", "./my-lock", "--on", "postgres"], 254, "cannot be of postgres"),
         (one, &["--algo", "zk-rw"], 254, "server-0=host:port,server-1=host:port,"),
         ("server-1=a:1", &["--algo", "redis-set-nx-px"], 254, "--servers has to name"),
         ("a", &["--algo", "redis-set-nx-px"], 254, "names no server"),

@@ -13,8 +13,8 @@ use crate::{Store, StoreId, Topology, Visit};
 pub struct Allotment<S: Store> {
     /// Puts the name in front of every key that goes over a link.
     pub confine: Confine<S>,
-    /// The way in which a program of somebody else keeps to it; `None` where it could not be cleared.
-    pub programs: Option<ProgramAllotment>,
+    /// The way in which a program of somebody else keeps to it.
+    pub programs: ProgramAllotment,
     /// Leaves a mark with the name on all servers at these addresses. So it is known that they are
     /// such servers and take writes.
     #[cfg(feature = "real")]
@@ -94,7 +94,14 @@ impl Whose {
         }
     }
 
-    /// Returns what all of their keys begin with.
+    /// Returns true if a key is of one of them, the name of which a program may have put anywhere in
+    /// it.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        let named = |(place, _)| name_of(&key[place..]).is_some_and(|name| self.contains(name));
+        key.match_indices(&self.prefix()).any(named)
+    }
+
+    /// Returns what all of their keys begin with, or have in them.
     pub(crate) fn prefix(&self) -> String {
         match self {
             Self::Own(own) => within(own, ""),
@@ -195,7 +202,7 @@ impl Visit for AllotProgram {
     type Out = Option<ProgramAllotment>;
 
     fn visit<S: Store>(self) -> Self::Out {
-        S::ALLOTMENT.ok()?.programs
+        Some(S::ALLOTMENT.ok()?.programs)
     }
 }
 
@@ -262,5 +269,21 @@ impl Visit for RemoveAllotments {
             Ok(Allotment { remove, .. }) => remove(self.servers, self.whose),
             Err(why) => Box::pin(std::future::ready(Err(why.into()))),
         }
+    }
+}
+
+#[cfg(all(test, feature = "real"))]
+mod tests {
+    use super::Whose;
+
+    #[test]
+    fn a_program_may_put_the_name_anywhere() {
+        let own = Whose::Own("run_1".into());
+        let others = Whose::Others { prefix: "run_", chosen: |name| name == "run_2" };
+        let has = |key: &str| (own.has(key), others.has(key));
+        assert_eq!(has("run_1:k0"), (true, false));
+        assert_eq!(has("/locks/run_1:k0/7"), (true, false));
+        assert_eq!(has("run_of_theirs:run_2:k0"), (false, true));
+        assert_eq!(has("run_10:k0"), (false, false));
     }
 }

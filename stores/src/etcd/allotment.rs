@@ -1,9 +1,10 @@
 //! The allotment of a run on an etcd that others use, too: keys with a name in front, and leases
 //! whose numbers begin with a tag that is made of the name. They would run out by themselves, but
-//! not before somebody has wondered whose they are.
+//! not before somebody has wondered whose they are. A program of somebody else puts more in front of
+//! the name, and has leases of any number: those that no key goes with any more do run out.
 
 use super::{Etcd, KeyValue, LeaseId, Reply, Request, Signal};
-use crate::allotment::{Allotment, within};
+use crate::allotment::{Allotment, ProgramAllotment, within};
 use base::{Answer, Link, LocalFuture, World};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use std::task::Waker;
 /// The way to keep to it, and to clear it.
 pub const ALLOTMENT: Allotment<Etcd> = Allotment {
     confine: |link, name| Rc::new(Confined { link, name: name.into(), own: RefCell::default() }),
-    programs: None,
+    programs: ProgramAllotment::Keys,
     #[cfg(feature = "real")]
     mark: |servers, name| Box::pin(real::mark(servers, name)),
     ask_for_mark: None,
@@ -124,6 +125,8 @@ mod real {
     use std::time::Duration;
     use tokio::time::timeout;
 
+    /// The number of keys that are listed at a time.
+    const LISTED: usize = 1_000;
     /// The longest time for a question.
     const LIMIT: Duration = Duration::from_secs(10);
 
@@ -138,13 +141,13 @@ mod real {
 
     pub async fn remove(servers: Vec<String>, whose: Whose) -> Result<u64, String> {
         let server = servers.first().ok_or("there is no server")?;
-        let keys = keys(server, &whose).await?;
+        let (keys, held) = keys(server, &whose).await?;
         let mut names: Vec<&str> = keys.iter().filter_map(|key| name_of(key)).collect();
         names.dedup();
         if let Whose::Own(own) = &whose {
             names = vec![own];
         }
-        let leases = leases(server, &names).await?;
+        let leases = leases(server, &whose, &names, &held).await?;
         for lease in &leases {
             // One that runs out meanwhile is gone as well.
             let _ = told(server, "/v3/lease/revoke", json!({ "ID": lease.to_string() })).await;
@@ -156,43 +159,64 @@ mod real {
         Ok((keys.len() + leases.len()) as u64)
     }
 
-    /// Lists the keys of allotments.
-    async fn keys(server: &str, whose: &Whose) -> Result<Vec<String>, String> {
-        let first = whose.prefix();
-        let mut end = first.clone().into_bytes();
-        end.last_mut().into_iter().for_each(|byte| *byte += 1);
-        let range = json!({
-            "key": BASE64.encode(first.as_bytes()),
-            "range_end": BASE64.encode(end),
-            "keys_only": true,
-        });
-        let listed = told(server, "/v3/kv/range", range).await?;
-        let decoded = |stored: &Value| BASE64.decode(stored["key"].as_str()?).ok();
-        let keys = listed["kvs"].as_array().into_iter().flatten().filter_map(decoded);
-        let keys = keys.map(|key| String::from_utf8_lossy(&key).into_owned());
-        Ok(keys.filter(|key| name_of(key).is_some_and(|name| whose.contains(name))).collect())
+    /// Lists the keys of allotments, some at a time, and the leases that go with them.
+    async fn keys(server: &str, whose: &Whose) -> Result<(Vec<String>, Vec<LeaseId>), String> {
+        let (mut first, mut keys, mut leases) = (vec![0], Vec::new(), Vec::new());
+        loop {
+            let range = json!({
+                "key": BASE64.encode(&first),
+                "range_end": BASE64.encode([0]),
+                "keys_only": true,
+                "serializable": true,
+                "limit": LISTED,
+            });
+            let listed = told(server, "/v3/kv/range", range).await?;
+            let found = listed["kvs"].as_array().map_or(&[][..], Vec::as_slice);
+            for stored in found {
+                first =
+                    BASE64.decode(stored["key"].as_str().unwrap_or_default()).unwrap_or_default();
+                let key = String::from_utf8_lossy(&first).into_owned();
+                if whose.has(&key) {
+                    keys.push(key);
+                    leases.extend(number(&stored["lease"]));
+                }
+            }
+            if found.len() < LISTED {
+                return Ok((keys, leases));
+            }
+            // The least key that is greater.
+            first.push(0);
+        }
     }
 
-    /// Lists the leases of allotments by their tags. One that keys of somebody else go with is none
-    /// of them, whatever its number.
-    async fn leases(server: &str, names: &[&str]) -> Result<Vec<LeaseId>, String> {
+    /// Lists the leases of allotments: by their tags, and those that their keys go with. One that
+    /// keys of somebody else go with is none of them, whatever its number.
+    async fn leases(
+        server: &str,
+        whose: &Whose,
+        names: &[&str],
+        held: &[LeaseId],
+    ) -> Result<Vec<LeaseId>, String> {
         let tags: Vec<LeaseId> = names.iter().map(|name| tag(name)).collect();
         let listed = told(server, "/v3/lease/leases", json!({})).await?;
-        let number = |lease: &Value| lease["ID"].as_str()?.parse::<LeaseId>().ok();
-        let all = listed["leases"].as_array().into_iter().flatten().filter_map(number);
+        let all = listed["leases"].as_array().into_iter().flatten();
+        let all = all.filter_map(|lease| number(&lease["ID"]));
         let mut ours = Vec::new();
-        for lease in all.filter(|lease| tags.contains(&(lease >> OWN_BITS))) {
+        let is_ours = |it: &LeaseId| tags.contains(&(it >> OWN_BITS)) || held.contains(it);
+        for lease in all.filter(is_ours) {
             let ask = json!({ "ID": lease.to_string(), "keys": true });
             let told = told(server, "/v3/lease/timetolive", ask).await?;
             let decoded = |key: &Value| BASE64.decode(key.as_str()?).ok();
             let mut keys = told["keys"].as_array().into_iter().flatten().filter_map(decoded);
-            if keys.all(|key| {
-                name_of(&String::from_utf8_lossy(&key)).is_some_and(|it| names.contains(&it))
-            }) {
+            if keys.all(|key| whose.has(&String::from_utf8_lossy(&key))) {
                 ours.push(lease);
             }
         }
         Ok(ours)
+    }
+
+    fn number(lease: &Value) -> Option<LeaseId> {
+        lease.as_str()?.parse().ok()
     }
 
     async fn told(server: &str, path: &'static str, body: Value) -> Result<Value, String> {

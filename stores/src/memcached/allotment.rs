@@ -1,14 +1,14 @@
 //! The allotment of a run on a memcached that others use, too: keys with a name in front.
 
 use super::{Memcached, Request};
-use crate::allotment::{Allotment, MarkQuestion, within};
+use crate::allotment::{Allotment, MarkQuestion, ProgramAllotment, within};
 use base::{Answer, Link, LocalFuture, World};
 use std::rc::Rc;
 
 /// The way to keep to it, and to clear it.
 pub const ALLOTMENT: Allotment<Memcached> = Allotment {
     confine: |link, name| Rc::new(Confined { link, name: name.into() }),
-    programs: None,
+    programs: ProgramAllotment::Keys,
     #[cfg(feature = "real")]
     mark: |servers, name| Box::pin(real::mark(servers, name)),
     ask_for_mark: Some(|name| MarkQuestion {
@@ -46,7 +46,7 @@ impl Link<Memcached> for Confined {
 
 #[cfg(feature = "real")]
 mod real {
-    use crate::allotment::{Whose, name_of, within};
+    use crate::allotment::{Whose, within};
     use std::time::Duration;
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
     use tokio::net::TcpStream;
@@ -75,7 +75,7 @@ mod real {
         let mut removed = 0;
         for server in servers {
             for key in keys(&server).await? {
-                if name_of(&key).is_some_and(|name| whose.contains(name)) {
+                if whose.has(&key) {
                     ask(&server, &format!("delete {key}\r\n")).await?;
                     removed += 1;
                 }
@@ -91,10 +91,20 @@ mod real {
         if listed.contains("ERROR") && !listed.starts_with(LISTED[0]) {
             return keys_by_size(server).await;
         }
-        // A colon has a meaning in addresses, and so it is written in another way.
-        let key =
-            |line: &str| Some(line.strip_prefix("key=")?.split(' ').next()?.replace("%3A", ":"));
+        let key = |line: &str| Some(decoded(line.strip_prefix("key=")?.split(' ').next()?));
         Ok(listed.lines().filter_map(key).collect())
+    }
+
+    /// Returns a key as it is: what has a meaning in addresses, such as a colon, is listed as in them.
+    fn decoded(key: &str) -> String {
+        let mut parts = key.split('%');
+        let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+        for part in parts {
+            let byte = part.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+            bytes.push(byte.unwrap_or(b'%'));
+            bytes.extend_from_slice(part[if byte.is_some() { 2 } else { 0 }..].as_bytes());
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// The same of a server that has no thread for lists: what it tells of each size of items,

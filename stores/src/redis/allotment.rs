@@ -25,7 +25,7 @@ pub const ALLOTMENT: Allotment<Redis> = Allotment {
         let name = format!("{name}{END}").into_bytes();
         Rc::new(Confined { link, name, noted: RefCell::default() })
     },
-    programs: Some(ProgramAllotment::Keys),
+    programs: ProgramAllotment::Keys,
     #[cfg(feature = "real")]
     mark: |servers, name| Box::pin(real::mark(servers, name)),
     // Clients may have made the set anew, but not with its own name in it.
@@ -172,7 +172,7 @@ pub const SETTING: &str = "notify-keyspace-events";
 #[cfg(feature = "real")]
 mod real {
     use super::{END, SETTING};
-    use crate::allotment::{Whose, name_of, within};
+    use crate::allotment::{Whose, within};
     use redis::aio::MultiplexedConnection;
     use redis::{AsyncConnectionConfig, Client, RedisError, cmd};
     use std::time::Duration;
@@ -263,9 +263,7 @@ mod real {
     ) -> Result<u64, RedisError> {
         let (prefix, mut removed) = (whose.prefix(), 0);
         for key in search(connection, &format!("*{prefix}*{END}*")).await? {
-            let text = String::from_utf8_lossy(&key);
-            let named = text.find(&prefix).and_then(|place| name_of(&text[place..]));
-            if named.is_some_and(|name| whose.contains(name)) {
+            if whose.has(&String::from_utf8_lossy(&key)) {
                 removed += drop_key(connection, &key).await?;
             }
         }

@@ -10,7 +10,7 @@ use std::task::Waker;
 /// The way to keep to it, and to clear it.
 pub const ALLOTMENT: Allotment<ZooKeeper> = Allotment {
     confine: |link, name| Rc::new(Confined { link, root: format!("/{name}") }),
-    programs: Some(ProgramAllotment::Folder),
+    programs: ProgramAllotment::Folder,
     #[cfg(feature = "real")]
     mark: |servers, name| Box::pin(real::mark(servers, name)),
     ask_for_mark: None,
