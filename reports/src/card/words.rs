@@ -47,8 +47,11 @@ impl Card {
             }
         }
         let known = if found.iter().all(|(_, cause)| cause.known) { " (known)" } else { "" };
-        let join = if causes.only().is_some() { ", as" } else { ";" };
-        format!("{}: {}{join} {causes}{known}", faults.join(", "), anomalies.join(", "))
+        let why = match causes.only() {
+            Some(cause) => format!(", as {cause}"),
+            None => format!("; {}", causes.names()),
+        };
+        format!("{}: {}{why}{known}", faults.join(", "), anomalies.join(", "))
     }
 
     /// The advice against what broke, each piece once.
