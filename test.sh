@@ -59,6 +59,7 @@ need /usr/share/nodejs/redis/package.json node-redis
 need ruby ruby
 need "$(find /usr/share/rubygems-integration/all/gems/redis-*/lib/redis.rb 2>/dev/null | head -n 1)" ruby-redis
 need php php-cli
+need protoc protobuf-compiler
 need /usr/share/php/Symfony/Component/Lock/autoload.php php-symfony-lock
 need /usr/share/php/Malkusch/Lock/autoload.php php-malkusch-lock
 need "$(find /usr/lib/php/*/redis.so 2>/dev/null | head -n 1)" php-redis
@@ -85,6 +86,7 @@ done
 # Compiled meanwhile, if it is not yet; whoever needs it waits for it.
 {
     sh adapters/go/run.sh etcd_mutex
+    sh adapters/rust/run.sh etcd_client
     sh adapters/rust/run.sh redlock
     sh adapters/rust/run.sh rslock
 } </dev/null &

@@ -33,6 +33,7 @@
 //! harness's: whatever else the program has to say belongs on standard error.
 
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -100,6 +101,16 @@ pub struct Run {
     pub init: Value,
 }
 
+thread_local! {
+    static WORKER: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The worker that calls the lock on this thread.
+#[allow(dead_code, reason = "not every library tells")]
+pub fn worker() -> u64 {
+    WORKER.get()
+}
+
 /// Tells the harness that a worker may have lost what it holds. Callable from any thread.
 #[allow(dead_code, reason = "not every library tells")]
 pub fn lost(worker: u64, error: &str) {
@@ -127,10 +138,14 @@ pub fn serve<L: Lock>(make: impl FnOnce(&Run) -> L) {
     say(&json!({"id": init["id"], "type": "ok", "version": 1, "can": can}));
     let mut workers: HashMap<u64, Sender<Value>> = HashMap::new();
     for request in lines.take_while(|request| request["op"] != "exit") {
-        let worker = workers.entry(number(&request["worker"])).or_insert_with(|| {
+        let number = number(&request["worker"]);
+        let worker = workers.entry(number).or_insert_with(|| {
             let (sender, requests) = channel();
             let lock = Arc::clone(&lock);
-            std::thread::spawn(move || work(&*lock, &requests));
+            std::thread::spawn(move || {
+                WORKER.set(number);
+                work(&*lock, &requests);
+            });
             sender
         });
         worker.send(request).expect("workers end with the process");

@@ -28,6 +28,7 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("malkusch-lock", "adapters/php/malkusch_lock.toml"),
     ("rslock", "adapters/rust/rslock.toml"),
     ("redlock-rs", "adapters/rust/redlock.toml"),
+    ("etcd-client", "adapters/rust/etcd_client.toml"),
     ("redis-lock", "adapters/rust/redis_lock.toml"),
     ("redisson", "adapters/not-run/RedissonLock.java"),
     ("redsync", "adapters/not-run/redsync_mutex.go"),
