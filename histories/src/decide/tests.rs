@@ -64,6 +64,13 @@ fn a_thousand_operations_with_doubts_are_decided() {
             assert!((30..90).contains(&doubts), "{doubts}");
             let (decision, looks) = costed(model, &operations);
             assert!(decision == Decision::Legal && looks < 600, "{model} {seed}: {looks} looks");
+            // Two holds that are definite forbid each other, whatever became of the doubts.
+            let end = operations.iter().map(|it| it.invoke.max(it.answer.unwrap_or(0))).max();
+            let end = end.unwrap_or(0);
+            let twice = [op(30, end + 1, end + 2, TAKE), op(31, end + 3, end + 4, TAKE)];
+            let (decision, looks) = costed(model, &[&operations[..], &twice].concat());
+            let is_illegal = matches!(decision, Decision::Illegal(_));
+            assert!(is_illegal && looks == 0, "{model} {seed}: {looks} looks");
         }
     }
 }
