@@ -48,6 +48,9 @@ pub enum Cause {
     ReplyLost,
     /// A release never reached the server.
     ReleaseLost,
+    /// A caller stopped waiting in mid-call, and what it left in the store stays with a client that
+    /// lives on.
+    CallCancelled,
     /// A client died and left the lock taken.
     ClientDied,
     /// The release of another client freed the lock.
@@ -68,7 +71,7 @@ pub enum Cause {
 
 impl Cause {
     /// All causes, in the order of their declaration.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::HolderPaused,
         Self::LongHold,
         Self::HolderCutOff,
@@ -84,6 +87,7 @@ impl Cause {
         Self::LateRequest,
         Self::ReplyLost,
         Self::ReleaseLost,
+        Self::CallCancelled,
         Self::ClientDied,
         Self::ForeignRelease,
         Self::Recovery,
@@ -101,6 +105,7 @@ impl Cause {
             self,
             Self::LongHold
                 | Self::LateGrant
+                | Self::CallCancelled
                 | Self::ForeignRelease
                 | Self::Recovery
                 | Self::RanOutWhileReleasing
@@ -142,6 +147,7 @@ impl Cause {
             Self::LateRequest => "late-request",
             Self::ReplyLost => "reply-lost",
             Self::ReleaseLost => "release-lost",
+            Self::CallCancelled => "call-cancelled",
             Self::ClientDied => "client-died",
             Self::ForeignRelease => "foreign-release",
             Self::Recovery => "recovery",
@@ -179,6 +185,7 @@ impl fmt::Display for Cause {
                 "a client got no reply, and does not know what it has left in the store"
             }
             Self::ReleaseLost => "a release never reached the server",
+            Self::CallCancelled => "a caller stopped waiting in mid-call and left the lock taken",
             Self::ClientDied => "a client died and left the lock taken",
             Self::ForeignRelease => "another client's release freed the lock",
             Self::Recovery => "another client took a live lock for an abandoned one",

@@ -384,10 +384,19 @@ pub struct ReplyOutcome {
     pub token: Option<u64>,
 }
 
+/// The error of a request of unknown outcome whose caller stopped waiting for it.
+pub const CANCELLED: &str = "cancelled";
+
 /// A client's end of the conversation.
 pub trait Mailbox {
     /// The next request, if it is there; `None` when the harness has hung up.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<ClientRequest>>;
+
+    /// Ready once the harness has cancelled this request, which is under way. A client with one
+    /// worker is never asked to.
+    fn poll_cancel(&mut self, _request: u64, _cx: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
 
     /// Says something to the harness.
     fn say(&mut self, response: Response);

@@ -46,8 +46,8 @@ mod world;
 pub use backend::{Backend, BackendError, Message, Notice, Passing};
 pub use cause::{Cause, Causes};
 pub use client::{
-    Acquire, ClientReply, ClientRequest, Command, Init, LossLevel, Mailbox, PROTOCOL_VERSION,
-    ReplyOutcome, Response,
+    Acquire, CANCELLED, ClientReply, ClientRequest, Command, Init, LossLevel, Mailbox,
+    PROTOCOL_VERSION, ReplyOutcome, Response,
 };
 pub use client_ability::ClientAbility;
 pub use client_command::ClientCommand;

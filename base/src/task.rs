@@ -85,9 +85,6 @@ pub enum Needs {
     Extend,
     /// A holder may ask whether it still holds the lock.
     Tell,
-    /// A caller may stop waiting in mid-call, and its client lives on: asked of programs of somebody
-    /// else alone.
-    Cancel,
 }
 
 impl Task {

@@ -28,6 +28,7 @@ const fn families(cause: Cause) -> &'static [Family] {
         Cause::ServerForgets | Cause::ClientDied => &[Family::Crash],
         Cause::Evicted => &[Family::Memory],
         Cause::LongHold
+        | Cause::CallCancelled
         | Cause::ForeignRelease
         | Cause::Recovery
         | Cause::RanOutWhileReleasing

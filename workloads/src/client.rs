@@ -4,7 +4,9 @@
 mod crew;
 mod worker;
 
-use base::{ClientReply, ClientRequest, Command, Init, Link, LockInfo, Mailbox, Response};
+use base::{
+    ClientAbility, ClientReply, ClientRequest, Command, Init, Link, LockInfo, Mailbox, Response,
+};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -58,7 +60,11 @@ pub async fn serve_begun<S: Store>(
     };
     let client = S::client(link, lock.topology_named(&init.topology));
     client.ready().await;
-    mailbox.say(Response { id: Some(id), worker: 0, reply: ClientReply::ok() });
+    let mut reply = ClientReply::ok();
+    if let ClientReply::Ok { can, .. } = &mut reply {
+        *can = Some(Box::new(ClientAbility::ALL));
+    }
+    mailbox.say(Response { id: Some(id), worker: 0, reply });
     let process = Rc::new(SharedParts {
         lock: lock.info,
         on: on.clone(),

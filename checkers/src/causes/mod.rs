@@ -121,6 +121,10 @@ fn by_ledger(
     }
     let until_ns = case.time(at);
     match loss_of_overlap(case, books, (first, second), until_ns) {
+        // It took what a call of the same client had left there, which was cancelled, for its own.
+        (true, _) | (false, None) if leaves_after_cancel(case, &[first, second], until_ns) => {
+            Some(Cause::SharedIdentity)
+        }
         (true, _) => Some(Cause::NothingTaken),
         (false, Some((claim, lost))) => shared::why(case, books, claim, &lost, until_ns),
         (false, None) => Some(Cause::Recipe),
@@ -171,6 +175,17 @@ pub(crate) fn taker_of_overlap<'a>(
 fn is_queued(evidence: &Evidence<'_>, claim: &Claim) -> bool {
     let place = || claim.granted().and_then(|ok| evidence.facts(ok)?.place);
     !evidence.run.info.lock.promises.fifo || place().is_some() || !evidence.tells_places()
+}
+
+/// Returns true if the client of one of these claims has cancelled a call of the same lock by a
+/// time, in nanoseconds, and what that left there lives as long as the client's session.
+fn leaves_after_cancel(case: &Case<'_>, claims: &[&Claim], until_ns: u64) -> bool {
+    let client = |claim: &Claim| case.run.info.client_of(claim.process);
+    let expires = |claim: &Claim| claim.granted().and_then(|ok| case.facts(ok)?.expires_ns);
+    claims.iter().filter(|claim| expires(claim).is_none()).any(|claim| {
+        let mut of_lock = case.asked(claim.key).map(|(_, other)| other);
+        of_lock.any(|it| client(it) == client(claim) && stuck::is_cancelled(case, it, until_ns))
+    })
 }
 
 /// The cause for which a client no longer had the lock when its release was answered at an event.

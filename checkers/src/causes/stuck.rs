@@ -6,7 +6,7 @@ use super::loss::{self, Lost, why_session_ended};
 use super::possible;
 use super::span::{Trouble, clock_off, had, loses_data};
 use super::{is_queued, reply_lost};
-use base::{Cause, Causes, Change, Kind, Node};
+use base::{CANCELLED, Cause, Causes, Change, Kind, Node};
 use histories::holds::{AcquireAnswer, Claim, Ending};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -14,6 +14,27 @@ use std::ops::Range;
 /// The cause for which nobody is granted a lock, at a time in nanoseconds: that of the thing which
 /// stands in the store and was left there by a claim for this lock, of several the one in front.
 pub(crate) fn of_stuck(case: &Case<'_>, key: usize, at_ns: u64) -> Causes {
+    let found = by_what_stands(case, key, at_ns);
+    match case.asked(key).any(|(_, claim)| is_cancelled(case, claim, at_ns)) {
+        false => found,
+        // Workers share what their client has left, so that nothing tells whose it was.
+        true if case.fault_spans.is_empty() => Cause::CallCancelled.into(),
+        true => found.iter().chain([Cause::CallCancelled]).collect(),
+    }
+}
+
+/// Returns true if the caller of a claim stopped waiting for its answer, or for that of its release,
+/// by a time in nanoseconds.
+pub(super) fn is_cancelled(case: &Case<'_>, claim: &Claim, at_ns: u64) -> bool {
+    let asked = match claim.answer {
+        AcquireAnswer::Unknown(at) => Some(at),
+        _ => claim.freed.map(|(at, _)| at),
+    };
+    let event = asked.and_then(|at| case.run.history.get(at));
+    event.is_some_and(|event| event.time_ns <= at_ns && event.error.as_deref() == Some(CANCELLED))
+}
+
+fn by_what_stands(case: &Case<'_>, key: usize, at_ns: u64) -> Causes {
     match case.ownership() {
         Some(_) if is_dead(case, at_ns) => Cause::ServerForgets.into(),
         Some(books) => {

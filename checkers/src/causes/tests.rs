@@ -2,7 +2,7 @@
 
 use crate::picture::picture;
 use crate::{CHECKERS, Case};
-use base::{Cause, Ensemble, Run};
+use base::{CANCELLED, Cause, Ensemble, F, History, Kind, Run};
 
 /// The causes of an anomaly in a run, in the order in which they are told.
 fn causes_in(run: &Run, anomaly: &str) -> Vec<Option<Cause>> {
@@ -1155,4 +1155,34 @@ fn a_foreign_release_is_never_inferred_from_an_overlap() {
         p2       |        A====O";
     assert!(!causes_in(&picture(text), "double hold").is_empty());
     assert_eq!(causes_in(&picture(text), "foreign release"), []);
+}
+
+/// The same run, in which callers stopped waiting for what ended in doubt.
+fn cancelled(text: &str) -> Run {
+    let mut run = picture(text);
+    let mut history = History::default();
+    for event in run.history.events() {
+        let is_call = matches!(event.f, F::Acquire | F::Release) && event.kind == Kind::Info;
+        let error = if is_call { Some(CANCELLED.into()) } else { event.error.clone() };
+        history.push(base::Event { error, ..event.clone() });
+    }
+    run.history = history;
+    run
+}
+
+#[test]
+fn a_call_that_nobody_waits_for_leaves_the_lock_taken() {
+    let release = "
+        p0       | a-A==r-?
+        p1       |      a-----------------
+        run      |          Q            E
+        store    |  0";
+    let acquire = release.replace("a-A==r-?", "a-?     ");
+    for text in [release, &acquire] {
+        assert_eq!(causes_in(&cancelled(text), "deadlock"), [Some(Cause::CallCancelled)]);
+        let (unobserved, _) = text.rsplit_once('\n').expect("the ledger is the last row");
+        let run = cancelled(&format!("{unobserved}\n        cut c0-s0|     [ ]"));
+        let open = open_causes(&run, "deadlock");
+        assert!(open.contains(&Cause::CallCancelled) && open.len() > 1, "{open:?}");
+    }
 }

@@ -2,8 +2,9 @@
 //! turn consists of is decided by the worker machine ([`WorkerMachine`]).
 
 use base::{
-    CallView, ClientReply, ClientState, Command, Event, F, HOLDS, Key, Kind, Load, Mono, Process,
-    ReplyOutcome, Rng, Step, Turn, Wait, WorkerGrant, WorkerMachine, WorkerRequest, WorkerStep,
+    CANCELLED, CallView, ClientReply, ClientState, Command, Event, F, HOLDS, Key, Kind, Load, Mono,
+    Process, ReplyOutcome, Rng, Step, Turn, Wait, WorkerGrant, WorkerMachine, WorkerRequest,
+    WorkerStep,
 };
 use std::time::Duration;
 
@@ -391,11 +392,16 @@ impl DrivenWorker {
         };
         let Some(outcome) = reply.outcome() else { return Heard::Goes };
         let ReplyOutcome { mut kind, mut error, facts, token } = outcome;
-        let WorkerRequest { f, hold, mode, wait, .. } = operation;
+        let WorkerRequest { f, hold, mode, wait, cancel, .. } = operation;
         // What comes late says nothing of now.
         let is_late = (f, kind) == (F::Valid, Kind::Ok) && at.since(since) > round.wait(wait);
         if is_late {
             (kind, error) = (Kind::Info, Some("its lock answered too late".into()));
+        }
+        let is_cancelled =
+            cancel.is_some() && matches!(self.stage, WorkerStage::Asking { cancel: None, .. });
+        if is_cancelled && kind == Kind::Info {
+            error = Some(CANCELLED.into());
         }
         match (f, kind) {
             (F::Read | F::Write, Kind::Ok) => {

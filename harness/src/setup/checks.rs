@@ -85,13 +85,11 @@ pub fn check_topology(lock: &TestedLock, run: &RunSpec) -> Result<(), SetupError
 
 /// Checks that a lock promises what a task needs.
 pub fn check_task(lock: &TestedLock, task: &Task) -> Result<(), SetupError> {
-    let is_program = lock.opener.program().is_some();
     let promised = |needs: Needs, promises: &Promises| match needs {
         Needs::Shared => promises.shared,
         Needs::Downgrade => promises.downgrades,
         Needs::Extend => promises.extends,
         Needs::Tell => promises.tells,
-        Needs::Cancel => is_program,
     };
     let lacks = |needs: &Needs| !promised(*needs, &lock.info.promises);
     let Some(needs) = task.needs.filter(lacks) else { return Ok(()) };
@@ -102,12 +100,10 @@ pub fn check_task(lock: &TestedLock, task: &Task) -> Result<(), SetupError> {
         Needs::Downgrade => ("a lock whose writer can become a reader", "downgrades"),
         Needs::Extend => ("a lock whose holder can ask for more time", "extends"),
         Needs::Tell => ("a lock that says whether it is still held", "tells"),
-        Needs::Cancel => ("a program that can stop waiting in mid-call", ""),
     };
-    let remedy = match (needs, is_program) {
-        (Needs::Cancel, _) => "--client or --lock (docs/own-lock.md)".into(),
-        (_, true) => format!("--promises {word}, if it is one after all"),
-        (_, false) => format!("--algo {}", able.join(" or ")),
+    let remedy = match lock.opener.program() {
+        Some(_) => format!("--promises {word}, if it is one after all"),
+        None => format!("--algo {}", able.join(" or ")),
     };
     Err(SetupError::Task { task: task.name, needs: what, lock: lock.name().into(), remedy })
 }

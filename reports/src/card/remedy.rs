@@ -35,6 +35,9 @@ pub const fn remedy(cause: Cause) -> Option<&'static str> {
         Cause::SharedIdentity => {
             "Give each grant a mark of its own, and not one for all of a process."
         }
+        Cause::CallCancelled => {
+            "Let calls of the lock end by themselves, in a task of their own, when a caller goes."
+        }
         Cause::ClientDied | Cause::ReleaseLost => {
             "Give each lock a ttl, in the same command that takes it."
         }

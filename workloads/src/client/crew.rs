@@ -77,6 +77,21 @@ impl Mailbox for WorkerQueue {
         }
     }
 
+    fn poll_cancel(&mut self, request: u64, cx: &mut Context<'_>) -> Poll<()> {
+        let mut desk = self.desk.borrow_mut();
+        let cancels = |it: &ClientRequest| it.command == Command::Cancel { request };
+        match desk.requests.iter().position(cancels) {
+            Some(place) => {
+                desk.requests.remove(place);
+                Poll::Ready(())
+            }
+            None => {
+                desk.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
     fn say(&mut self, response: Response) {
         self.shared.borrow_mut().say(response);
     }

@@ -1,8 +1,8 @@
 //! One worker of a client: its conversation with the harness, its locks and its grants.
 
 use base::{
-    Acquire, AcquireError, ClientReply, ClientRequest, Command, Facts, Grant, HOLDS, Key, Lock,
-    LossLevel, Mailbox, Mode, Mono, ReleaseError, Response, Wakeups,
+    Acquire, AcquireError, CANCELLED, ClientReply, ClientRequest, Command, Facts, Grant, HOLDS,
+    Key, Lock, LossLevel, Mailbox, Mode, Mono, ReleaseError, Response, Wakeups,
 };
 use futures_util::future::{Either, select};
 use std::future::{Future, poll_fn};
@@ -39,6 +39,8 @@ pub struct Worker<S: Store> {
     client: S::Client,
     /// Its number in the history, as the last request gave it.
     number: u32,
+    /// The number of that request.
+    request: u64,
     /// The locks that were asked for, which are few: most clients have one key.
     locks: Vec<Opened>,
     holds: [Option<HeldGrant>; HOLDS],
@@ -47,13 +49,14 @@ pub struct Worker<S: Store> {
 impl<S: Store> Worker<S> {
     pub(super) fn new(process: Rc<SharedParts<S>>) -> Self {
         let client = process.client.for_worker();
-        Self { process, client, number: 0, locks: Vec::new(), holds: [const { None }; HOLDS] }
+        let (number, request, locks) = (0, 0, Vec::new());
+        Self { process, client, number, request, locks, holds: [const { None }; HOLDS] }
     }
 
     /// Serves the harness until it says `exit` or hangs up.
     pub async fn serve(mut self, mailbox: &mut dyn Mailbox) {
         while let Some(request) = self.next(mailbox).await {
-            self.number = request.worker;
+            (self.number, self.request) = (request.worker, request.id);
             let reply = match request.command {
                 Command::Acquire(wanted) => self.acquire(*wanted, mailbox).await,
                 Command::Touch { hold } => self.touch(hold),
@@ -61,7 +64,7 @@ impl<S: Store> Worker<S> {
                 Command::Extend { hold } => self.change(hold, None, mailbox).await,
                 Command::Held { hold, .. } => self.held(hold).await,
                 Command::Release { hold } => self.release(hold, mailbox).await,
-                // It is for programs of somebody else.
+                // It came too late.
                 Command::Cancel { .. } => continue,
                 Command::Init(_) => ClientReply::fail("the client has begun"),
                 Command::Clock(_) => ClientReply::fail("no worker has clocks of its own"),
@@ -89,29 +92,35 @@ impl<S: Store> Worker<S> {
         }
     }
 
-    /// Waits for the work of one lock. Listens meanwhile to the others that are held, and to the
-    /// store, which may wake the recipe that waits for this key.
-    async fn listening<T>(
+    /// Waits for the work of one lock, unless the harness cancels it: then it is dropped where it
+    /// stands. Listens meanwhile to the others that are held, and to the store, which may wake the
+    /// recipe that waits for this key.
+    async fn listening<T, E>(
         &mut self,
-        work: impl Future<Output = T>,
+        work: impl Future<Output = Result<T, E>>,
+        cancelled: fn(String) -> E,
         waits_for: Option<&Key>,
         mailbox: &mut dyn Mailbox,
-    ) -> T {
+    ) -> Result<T, E> {
         let client = self.client.clone();
         let wakeups = waits_for.and_then(|_| client.wakeups());
         let notified = || waits_for.cloned().map(|key| ClientReply::Notified { key });
         let process = self.process.clone();
         let calls = process.calls.as_ref();
-        if wakeups.is_none() && calls.is_none() && self.holds.iter().all(Option::is_none) {
-            return work.await;
-        }
         // What was sent between two operations belongs to none.
         while calls.and_then(CallNames::take).is_some() {}
         let mut work = pin!(work);
+        let request = self.request;
         loop {
             let next = {
                 let mut losses = losses(&self.locks, &self.holds);
-                poll_fn(|cx| poll_next(work.as_mut(), &mut losses, wakeups, calls, cx)).await
+                poll_fn(|cx| match poll_next(work.as_mut(), &mut losses, wakeups, calls, cx) {
+                    Poll::Pending => {
+                        mailbox.poll_cancel(request, cx).map(|()| WorkerEvent::Cancelled)
+                    }
+                    event => event,
+                })
+                .await
             };
             match next {
                 WorkerEvent::Done(done) => {
@@ -130,6 +139,7 @@ impl<S: Store> Worker<S> {
                     self.say(None, ClientReply::Calls { command }, mailbox);
                 }
                 WorkerEvent::Lost(key, error) => self.lost(key, error, mailbox),
+                WorkerEvent::Cancelled => return Err(cancelled(CANCELLED.into())),
                 WorkerEvent::Woken => {
                     if let Some(notified) = notified() {
                         self.say(None, notified, mailbox);
@@ -197,7 +207,7 @@ impl<S: Store> Worker<S> {
                 Either::Right(_) => Err(AcquireError::Unknown("never came back".into())),
             }
         };
-        self.listening(acquire, Some(key), mailbox).await
+        self.listening(acquire, AcquireError::Unknown, Some(key), mailbox).await
     }
 
     /// The index of the lock for a hold of a key, which is opened when it is asked for the first
@@ -252,7 +262,7 @@ impl<S: Store> Worker<S> {
             Some(mode) => lock.convert(grant, mode),
             None => lock.extend(grant),
         };
-        let changed = self.listening(change, None, mailbox).await;
+        let changed = self.listening(change, AcquireError::Unknown, None, mailbox).await;
         self.locks[place].lock = Some(lock);
         self.changed(hold, changed)
     }
@@ -298,7 +308,8 @@ impl<S: Store> Worker<S> {
         let Some(mut lock) = self.locks[held.lock].lock.take() else {
             return ClientReply::fail("the lock is at work");
         };
-        let released = self.listening(lock.release(held.grant), None, mailbox).await;
+        let release = lock.release(held.grant);
+        let released = self.listening(release, ReleaseError::Unknown, None, mailbox).await;
         self.locks[held.lock].lock = Some(lock);
         match released {
             Ok(removed) => {
@@ -339,6 +350,8 @@ enum WorkerEvent<T> {
     /// The work sent this command to a server.
     Called(String),
     Lost(Key, String),
+    /// The harness does not wait for it any more.
+    Cancelled,
     Woken,
 }
 

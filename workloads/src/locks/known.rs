@@ -76,6 +76,8 @@ pub mod why {
     pub const SHORT_SESSION: &str = "H46: a server that is cut off serves its clients for up to two \
          sync limits, and their sessions had ended before; a session must be 2 x syncLimit x tickTime \
          or longer";
+    pub const ABANDONED: &str = "a caller that stops waiting in mid-call leaves its node, which lives for as \
+         long as the session of its client";
     pub const SERVER_SILENT: &str = "H46, with two faults: a server that is cut off from the others and \
          is paused before it closes its connections leaves its client to wait for two thirds of a \
          session, and the session ends before; only a fencing token is safe of that";
@@ -169,12 +171,13 @@ pub const SESSION: &[Breaks] = &in_session(OVERLAP);
 /// The same for a lock that readers hold together.
 pub const SHARED_SESSION: &[Breaks] = &in_session(SHARED_OVERLAP);
 
-const fn in_session(shows: &'static [&'static str]) -> [Breaks; 5] {
+const fn in_session(shows: &'static [&'static str]) -> [Breaks; 6] {
     [
         breaks(&[Cause::HolderPaused], shows, why::SESSION_PAUSED),
         breaks(&[Cause::ClientClock, Cause::ServerClock], shows, why::SESSION_FROZEN),
         breaks(&[Cause::ShortSession], shows, why::SHORT_SESSION),
         breaks(&[Cause::ServerSilent], shows, why::SERVER_SILENT),
+        breaks(&[Cause::CallCancelled], STUCK, why::ABANDONED),
         WRITE_DELAYED,
     ]
 }

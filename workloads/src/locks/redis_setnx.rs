@@ -24,7 +24,7 @@ pub const SPEC: LockSpec = LockSpec {
         WIPED,
         WRITE_DELAYED,
         breaks(&[Cause::ClientDied], STUCK, DEADLOCK),
-        breaks(&[Cause::ReplyLost, Cause::LateRequest], STUCK, GIVEN_UP),
+        breaks(&[Cause::ReplyLost, Cause::LateRequest, Cause::CallCancelled], STUCK, GIVEN_UP),
         breaks(&[Cause::ReleaseLost], STUCK, NEVER_FREED),
         breaks(&[Cause::ServerForgets], STUCK, UNDONE),
         breaks(

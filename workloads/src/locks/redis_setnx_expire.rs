@@ -28,7 +28,7 @@ pub const SPEC: LockSpec = LockSpec {
         TTL,
         &[
             breaks(&[Cause::ClientDied], STUCK, DEADLOCK),
-            breaks(&[Cause::ReplyLost, Cause::LateRequest], STUCK, GIVEN_UP),
+            breaks(&[Cause::ReplyLost, Cause::LateRequest, Cause::CallCancelled], STUCK, GIVEN_UP),
             breaks(
                 &[
                     Cause::HolderPaused,

@@ -10,7 +10,7 @@
 use base::{Cause, Lock, Promises};
 use stores::zookeeper::{Client, ZooKeeper};
 
-use super::known::{breaks, why};
+use super::known::{STUCK, breaks, why};
 use super::zk_queue::{QUEUED, QueueNode, QueueRule, Queued, predecessor};
 use super::{BEYOND_SESSION, LockSettings, LockSpec, On};
 
@@ -23,6 +23,7 @@ pub const SPEC: LockSpec = LockSpec {
         breaks(&[Cause::ShortSession], &["double hold"], why::SHORT_SESSION),
         breaks(&[Cause::ServerSilent], &["double hold"], why::SERVER_SILENT),
         breaks(&[Cause::ClientClock, Cause::ServerClock], &["double hold"], why::SESSION_FROZEN),
+        breaks(&[Cause::CallCancelled], STUCK, why::ABANDONED),
     ]],
     longest_hold: BEYOND_SESSION,
     open: &On::<ZooKeeper>::one(open),

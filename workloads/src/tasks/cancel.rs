@@ -2,7 +2,7 @@
 //! that is aborted, or a thread that is interrupted. Nobody knows then what the store has done, and
 //! whatever the lock has left behind stays with a client that lives on.
 
-use base::{Needs, Step, Task, Wait};
+use base::{Step, Task, Wait};
 
 /// The part of a hold after which a caller that queues for the lock gives up.
 const IN_THE_QUEUE: u32 = 2;
@@ -16,7 +16,6 @@ pub const TASK: Task = Task {
     scripts: &[&acquire(IN_THE_QUEUE), &acquire(ON_THE_WAY), RELEASE],
     // A client with one worker would end with what it was waiting for.
     workers: 2,
-    needs: Some(Needs::Cancel),
     ..Task::CONTEND
 };
 
