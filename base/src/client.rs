@@ -227,6 +227,9 @@ pub enum ClientReply {
         /// The abilities of the client, in the answer to `init`. `None`: it does not say.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         can: Option<Box<[ClientAbility]>>,
+        /// A reason, which goes with no success.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        code: Option<ErrorCode>,
     },
     /// The command certainly had no effect.
     Fail {
@@ -301,7 +304,7 @@ impl ClientReply {
 
     /// An `ok` to anything but `init`.
     pub fn done(token: Option<u64>, facts: Option<Box<Facts>>) -> Self {
-        Self::Ok { token, facts, valid_ns: None, version: None, can: None }
+        Self::Ok { token, facts, valid_ns: None, version: None, can: None, code: None }
     }
 
     /// A `fail` without facts.
@@ -318,6 +321,10 @@ impl ClientReply {
     /// that cannot do what it is asked for says so by a code, too.
     pub fn mistake(&self) -> Option<String> {
         let (code, error, is_definite) = match self {
+            Self::Ok { code: Some(code), .. } => {
+                let (word, about) = (code.word(), code.about());
+                return Some(format!("it said `ok` with the code `{word}` ({about})"));
+            }
             Self::Fail { code: Some(code), error, .. } => (code, error, true),
             Self::Info { code: Some(code), error } => (code, error, false),
             _ => return None,

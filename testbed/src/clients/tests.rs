@@ -148,6 +148,7 @@ async fn a_client_that_cannot_do_what_it_is_asked_for_ends_and_says_why() {
         (r#""fail","code":"unsupported","error":"no readers""#, "as it says: no readers"),
         (r#""fail","code":"connection""#, "`connection`"),
         (r#""info","code":"busy""#, "which is `fail`"),
+        (r#""ok","code":"busy""#, "it said `ok` with the code `busy`"),
         (r#""fail","code":"no-such-code""#, "unknown variant `no-such-code`"),
     ];
     for (answer, words) in said {

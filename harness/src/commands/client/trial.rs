@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::manner::style;
 use crate::output::say;
+use crate::plan::UnfitClient;
 
 /// The time that a client has for an answer beyond what it was told to wait.
 pub const ANSWER: Duration = Duration::from_secs(10);
@@ -184,8 +185,13 @@ impl<'a> ClientTrial<'a> {
     }
 
     fn take_in(&mut self, process: u32, response: Response) -> Result<(), String> {
-        if let ClientReply::Ok { can: Some(can), .. } = &response.reply {
-            self.can = Some(can.clone());
+        if let ClientReply::Ok { can, version, .. } = &response.reply {
+            if let Some(unfit) = UnfitClient::of(&[], "", (*version, None)) {
+                return Err(unfit.to_string());
+            }
+            if can.is_some() {
+                self.can.clone_from(can);
+            }
         }
         let answered = response.id;
         // A notice answers nothing.
