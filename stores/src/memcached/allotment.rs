@@ -102,7 +102,7 @@ mod real {
         for part in parts {
             let byte = part.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
             bytes.push(byte.unwrap_or(b'%'));
-            bytes.extend_from_slice(part[if byte.is_some() { 2 } else { 0 }..].as_bytes());
+            bytes.extend_from_slice(&part.as_bytes()[if byte.is_some() { 2 } else { 0 }..]);
         }
         String::from_utf8_lossy(&bytes).into_owned()
     }
