@@ -14,6 +14,7 @@
 #![warn(missing_docs)]
 
 mod acquire_errors;
+mod anomalies;
 mod availability;
 mod bypass;
 mod calm;
@@ -46,6 +47,7 @@ mod vault;
 mod words;
 
 pub use acquire_errors::AcquireErrors;
+pub use anomalies::ANOMALIES;
 pub use availability::Availability;
 pub use causes::Case;
 pub use checker::Checker;
@@ -58,7 +60,7 @@ pub use foreign_release::ForeignRelease;
 pub use herd::Herd;
 pub use independence::Independence;
 pub use judgement::{EXPLANATION_STEPS, JUDGEMENT_VERSION, Judgement, check_all, overall};
-pub use list::{ANOMALIES, CHECKERS};
+pub use list::CHECKERS;
 pub use perf::Perf;
 pub use progress::Progress;
 pub use reentrancy::Reentrancy;

@@ -148,7 +148,8 @@ fn types() -> Arrows {
 }
 
 /// The most packages of the library with its default features. Most come with `redis`, which a lock
-/// that it tests has, too; `Cargo.lock` takes the `idna_adapter` that is one package and not twenty.
+/// that it tests has, too; `Cargo.lock` takes the `idna_adapter` that is one package and not
+/// twenty.
 const MOST_PACKAGES: usize = 90;
 
 #[test]

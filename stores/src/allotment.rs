@@ -94,8 +94,8 @@ impl Whose {
         }
     }
 
-    /// Returns true if a key is of one of them, the name of which a program may have put anywhere in
-    /// it.
+    /// Returns true if a key is of one of them, the name of which a program may have put anywhere
+    /// in it.
     pub(crate) fn has(&self, key: &str) -> bool {
         let named = |(place, _)| name_of(&key[place..]).is_some_and(|name| self.contains(name));
         key.match_indices(&self.prefix()).any(named)

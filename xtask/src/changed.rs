@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     fn members() -> Vec<WorkspaceMember> {
-        [("base", "picklock-base"), ("harness", "picklock")]
+        [("base", "picklock-base"), ("harness", "picklock"), ("cli", "picklock-cli")]
             .map(|(folder, package)| WorkspaceMember {
                 folder: folder.into(),
                 package: package.into(),
@@ -91,8 +91,8 @@ mod tests {
 
     #[test]
     fn a_dependency_or_a_lint_belongs_to_all() {
-        assert_eq!(packages_of(&["Cargo.lock"], &members()).len(), 2);
-        assert_eq!(packages_of(&["clippy.toml"], &members()).len(), 2);
+        assert_eq!(packages_of(&["Cargo.lock"], &members()).len(), 3);
+        assert_eq!(packages_of(&["clippy.toml"], &members()).len(), 3);
         assert!(packages_of(&["fuzz/Cargo.lock"], &members()).is_empty());
     }
 

@@ -23,8 +23,8 @@ pub(crate) fn of_stuck(case: &Case<'_>, key: usize, at_ns: u64) -> Causes {
     }
 }
 
-/// Returns true if the caller of a claim stopped waiting for its answer, or for that of its release,
-/// by a time in nanoseconds.
+/// Returns true if the caller of a claim stopped waiting for its answer, or for that of its
+/// release, by a time in nanoseconds.
 pub(super) fn is_cancelled(case: &Case<'_>, claim: &Claim, at_ns: u64) -> bool {
     let asked = match claim.answer {
         AcquireAnswer::Unknown(at) => Some(at),

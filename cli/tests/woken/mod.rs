@@ -1,5 +1,5 @@
-//! A lock of somebody else's Rust whose waiters are woken by messages of Redis, as those of Redisson
-//! are.
+//! A lock of somebody else's Rust whose waiters are woken by messages of Redis, as those of
+//! Redisson are.
 
 use futures_util::StreamExt;
 use picklock::{AcquireError, Grant, Lab, Lock, Mode, Promises, ReleaseError, Removed, Site};

@@ -1,5 +1,5 @@
-//! Runs whose world breaks at a fault end at once, with the one error, and with nothing in force; and
-//! answers that come too late.
+//! Runs whose world breaks at a fault end at once, with the one error, and with nothing in force;
+//! and answers that come too late.
 
 use super::{DriveError, Recorder, Unwatched, drive};
 use crate::setup::Setup;
@@ -144,8 +144,8 @@ fn a_world_that_breaks_at_a_fault_ends_the_run_at_once() {
     }
 }
 
-/// Runs the task `ask` with this seed, and returns the number of its late answers, each of which ends
-/// its hold: the worker releases it and writes nothing more.
+/// Runs the task `ask` with this seed, and returns the number of its late answers, each of which
+/// ends its hold: the worker releases it and writes nothing more.
 fn late_claims(seed: u64) -> usize {
     let lock = workloads::lock("redis-set-nx-px").expect("a lock of the list");
     let run = lock.info.run("pause-client", seed);

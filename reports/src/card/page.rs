@@ -37,7 +37,7 @@ fn content(card: &Card) -> Markup {
     }
 }
 
-/// What is said under a head, as a list if there is more than one item.
+/// The lines under a head, as a list if there is more than one item.
 fn words(head: &str, items: &[String]) -> Markup {
     html! {
         @match items {

@@ -1,7 +1,7 @@
 //! The allotment of a run on an etcd that others use, too: keys with a name in front, and leases
 //! whose numbers begin with a tag that is made of the name. They would run out by themselves, but
-//! not before somebody has wondered whose they are. A program of somebody else puts more in front of
-//! the name, and has leases of any number: those that no key goes with any more do run out.
+//! not before somebody has wondered whose they are. A program of somebody else puts more in front
+//! of the name, and has leases of any number: those that no key goes with any more do run out.
 
 use super::{Etcd, KeyValue, LeaseId, Reply, Request, Signal};
 use crate::allotment::{Allotment, ProgramAllotment, within};

@@ -95,7 +95,8 @@ mod real {
         Ok(listed.lines().filter_map(key).collect())
     }
 
-    /// Returns a key as it is: what has a meaning in addresses, such as a colon, is listed as in them.
+    /// Returns a key as it is: what has a meaning in addresses, such as a colon, is listed as in
+    /// them.
     fn decoded(key: &str) -> String {
         let mut parts = key.split('%');
         let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();

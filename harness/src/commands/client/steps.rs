@@ -98,8 +98,8 @@ impl ClientTrial<'_> {
         }
     }
 
-    /// Asks the second worker of a client, whose first one waits for the lock with this request, for
-    /// what waits for nothing.
+    /// Asks the second worker of a client, whose first one waits for the lock with this request,
+    /// for what waits for nothing.
     fn ask_beside(&mut self, waiting: u64) -> Result<u64, String> {
         let begun = self.now();
         let touch = self.send(1, SECOND_WORKER, Command::Touch { hold: 0 });
@@ -147,7 +147,8 @@ impl ClientTrial<'_> {
     fn can_do(&self, ability: ClientAbility) -> bool {
         let said = self.can.as_ref().map(|can| can.contains(&ability));
         said.unwrap_or_else(|| match ability {
-            // Whatever it promises, an acquire has a time-out, and a worker may not be the only one.
+            // Whatever it promises, an acquire has a time-out, and a worker may not be the only
+            // one.
             ClientAbility::Timed | ClientAbility::Workers => true,
             _ => is_promised(ability, self.promises),
         })

@@ -5,7 +5,8 @@
 //! [`crate::redis::script`]).
 //!
 //! Left out: MONITOR, RESP3, streams, messages from one member of a cluster to the others, and
-//! whatever else is not in the table in `commands.rs`. It is refused as a command that nobody knows.
+//! whatever else is not in the table in `commands.rs`. It is refused as a command that nobody
+//! knows.
 
 mod admin;
 mod blocking;
