@@ -237,7 +237,7 @@ fn what_a_program_cannot_have_is_refused_before_the_run() {
             "this run needs it: give --backend local",
         ),
         (&["--on", "redis", "--backend", "sim"], "a program runs on real servers only"),
-        (&["--on", "memcached", "--servers", "server-0=127.0.0.1:1"], "give --backend local"),
+        (&["--on", "postgres", "--servers", "server-0=127.0.0.1:1"], "give --backend local"),
         (&["--on", "redis", "--promises", "recover"], "did you mean recovers?"),
     ];
     for (args, words) in refused {

@@ -31,7 +31,7 @@ fn start(topology: &str) -> Servers {
     let spec = WorldSpec { call_timeout: Duration::from_millis(250), ..spec };
     let mut backend = RealBackend::start_with(&spec, client, &|_| ()).expect("servers");
     backend.spawn(0, 0).expect("a client");
-    assert_eq!(answer(&mut backend, 0), ClientReply::ok());
+    assert!(matches!(answer(&mut backend, 0), ClientReply::Ok { .. }));
     backend
 }
 
