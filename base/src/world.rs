@@ -67,7 +67,8 @@ pub trait Link<P: Protocol> {
     /// Has this waker woken when the next signal comes, in place of the one before.
     fn wake_on_signal(&self, _waker: &Waker) {}
 
-    /// Waits for the next message over a further connection. `None`: the connection has ended.
+    /// Waits for the next message over a [further connection](further_connection). `None`: the
+    /// connection has ended.
     fn pushed(&self, _connection: usize) -> LocalFuture<'_, Option<P::Signal>> {
         Box::pin(ready(None))
     }
@@ -87,19 +88,19 @@ pub trait Link<P: Protocol> {
     fn servers(&self) -> usize;
 }
 
-/// The number of connections to one server that a call can name.
-const CONNECTIONS: usize = 1 << 16;
+/// More servers than any topology has: the number of a further connection stands beyond them.
+const MOST_SERVERS: usize = 1 << 16;
 
 /// Returns the name of a further connection to a server, for a call to take in the place of the
 /// server's: one of its own, which is opened by the first call. Its number is not 0.
 pub const fn further_connection(server: usize, number: usize) -> usize {
-    number * CONNECTIONS + server
+    number * MOST_SERVERS + server
 }
 
 /// Returns the server to which a call goes, and the number of the further connection that it takes,
 /// or 0.
 pub const fn server_and_connection(named: usize) -> (usize, usize) {
-    (named % CONNECTIONS, named / CONNECTIONS)
+    (named % MOST_SERVERS, named / MOST_SERVERS)
 }
 
 /// A reason for which a call brought no reply. Each store decides in one table which of the two it
