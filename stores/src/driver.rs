@@ -310,3 +310,58 @@ impl<P: RequestReply> Driver for CallDriver<P> {
 pub fn no_server<P: RequestReply>(server: usize) -> CallError<P::Refusal> {
     CallError::Refused(P::refusal(format!("there is no server {server}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redis::{Packet, Redis};
+    use base::further_connection;
+    use redis::cmd;
+    use std::rc::Rc;
+
+    type Out = Outbox<CallDriver<Redis>>;
+
+    /// The connections that are opened, each with its server, and those that are closed.
+    fn opened_and_closed(out: &Out) -> (Vec<(u64, usize)>, Vec<u64>) {
+        let (mut opened, mut closed) = (Vec::new(), Vec::new());
+        for action in &out.todo {
+            match action {
+                Do::Open { connection, server } => opened.push((*connection, *server)),
+                Do::Close { connection } => closed.push(*connection),
+                Do::Send { .. } => {}
+            }
+        }
+        (opened, closed)
+    }
+
+    #[test]
+    fn each_name_has_a_connection_of_its_own() {
+        let (mut driver, mut out) = (CallDriver::<Redis>::to(2), Out::default());
+        let named = further_connection(1, 7);
+        for (id, name) in [(1, 1), (2, named), (3, 1), (4, named)] {
+            driver.call(Mono::ZERO, id, name, Rc::new(cmd("PING")), &mut out);
+        }
+        assert_eq!(opened_and_closed(&out), (vec![(1, 1), (2, 1)], vec![]));
+        let push = Packet::Push(Box::new(redis::Value::Int(9)));
+        driver.receive(Mono::ZERO, 2, push, &mut out);
+        assert_eq!(out.pushed, [(named, Some(Box::new(redis::Value::Int(9))))]);
+        driver.hang_up(named, &mut out);
+        assert_eq!(opened_and_closed(&out).1, [2]);
+        driver.call(Mono::ZERO, 5, further_connection(2, 1), Rc::new(cmd("PING")), &mut out);
+        assert!(matches!(&out.answers[..], [(5, Err(CallError::Refused(_)))]), "no such server");
+    }
+
+    #[test]
+    fn whoever_listens_to_a_connection_hears_of_its_end() {
+        let (mut driver, mut out) = (CallDriver::<Redis>::to(1), Out::default());
+        let named = further_connection(0, 1);
+        for (id, name) in [(1, 0), (2, named)] {
+            driver.call(Mono::ZERO, id, name, Rc::new(cmd("PING")), &mut out);
+        }
+        driver.closed(Mono::ZERO, 1, &mut out);
+        assert!(out.pushed.is_empty(), "nobody listens to the server's own");
+        driver.closed(Mono::ZERO, 2, &mut out);
+        assert_eq!(out.pushed, [(named, None)]);
+        assert_eq!(out.answers.len(), 2, "both calls end");
+    }
+}
