@@ -72,13 +72,14 @@ fn held(output: &Output) -> String {
     said
 }
 
-/// Runs the program of an adapter for a few seconds, with Debian's own Python.
+/// Runs the program of an adapter for a few seconds with its own ttl, which has to be longer than
+/// the grain of its store: memcached counts whole seconds. It takes Debian's own Python.
 fn program_holds(addresses: &[SocketAddr], adapter: &str, nemesis: &str) -> String {
     let adapter = format!("{}/../adapters/{adapter}", env!("CARGO_MANIFEST_DIR"));
     let path = std::env::var("PATH").expect("there is one");
     let mut command = Command::new(PICKLOCK);
     command.args(["test", "--seed", "1", "--servers", &named(addresses), "--lock", &adapter]);
-    command.args(["--nemesis", nemesis, "--time-limit", "5s", "--ttl", "2s"]);
+    command.args(["--nemesis", nemesis, "--time-limit", "8s"]);
     let folder = TempDir::new().expect("a folder");
     command.current_dir(folder.path()).env("PATH", format!("/usr/bin:{path}"));
     held(&command.output().expect("it runs"))
