@@ -1,16 +1,17 @@
-//! An oracle for causes, by counterfactual: of a run under several nemeses at once, the schedule of
-//! each anomaly is shrunk for as long as it has its cause. What is left has to be such that without
+//! An oracle for causes, by counterfactual: of a run under several nemeses at once, faults are taken
+//! out for as long as an anomaly stays and has its cause. What is left has to be such that without
 //! its ledger, from its faults alone, that cause is possible. A cause that needs a fault keeps one,
-//! and the recipe needs none: faults that cannot be taken out are its true cause.
+//! and the recipe needs none: faults that cannot be taken out are its true cause. Where that leaves
+//! a cause in doubt, all of the schedule is shrunk.
 //!
 //! The first run of a kind speaks for those that follow. `PICKLOCK_ORACLE` sets another number of
 //! runs than 100, `PICKLOCK_FIRST` the first of them.
 
-use base::{Anomaly, Cause, Rng, Run, RunSpec, Task};
+use base::{Anomaly, Cause, DeltaDebugger, Rng, Run, RunSpec, Task};
 use checkers::Judgement;
 use picklock::schedule::{Schedule, Shows};
 use picklock::setup::{Setup, check_eviction, check_primary, check_servers, check_task};
-use picklock::shrink::{Shrunk, shrink};
+use picklock::shrink::shrink;
 use picklock::simulate;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env::var;
@@ -19,7 +20,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use workloads::TASKS;
 use workloads::TestedLock;
 
-/// The most schedules that are run to shrink one; and where that leaves a cause in doubt.
+/// The most schedules that are run to shrink one whose faults leave its cause in doubt; and where
+/// that leaves it so.
 const MOST_SHRINKING: [u64; 2] = [300, 12_000];
 
 /// The runs without faults in which an anomaly is looked for that the recipe is said to allow.
@@ -58,17 +60,27 @@ fn anomalies(run: &Run) -> Vec<(String, Anomaly)> {
 /// Returns what is wrong with a cause, in words.
 fn wrong(lock: &TestedLock, schedule: &Schedule, shows: &Shows, cause: Cause) -> Option<String> {
     let shrunk = |most| shrink(lock, schedule, shows, &mut |tried| tried < most).ok();
-    let judged = |most| doubt(lock, &shrunk(most)?, shows, cause);
-    MOST_SHRINKING.into_iter().try_fold(String::new(), |_, most| judged(most))
+    let judged = |most| doubt(lock, &shrunk(most)?.schedule, shows, cause);
+    let first = doubt(lock, &with_few_faults(lock, schedule, shows), shows, cause)?;
+    MOST_SHRINKING.into_iter().try_fold(first, |_, most| judged(most))
+}
+
+/// Returns a schedule without the faults that its anomaly does not need.
+fn with_few_faults(lock: &TestedLock, schedule: &Schedule, shows: &Shows) -> Schedule {
+    let mut faults = DeltaDebugger::new(schedule.faults.clone());
+    let mut least = schedule.clone();
+    while let Some(faults_left) = faults.propose() {
+        let fewer = Schedule { faults: faults_left.clone(), ..schedule.clone() };
+        if simulate::replay(lock, &fewer).is_ok_and(|run| shows.is_in(&run)) {
+            faults.keep(faults_left);
+            least = fewer;
+        }
+    }
+    least
 }
 
 /// Returns what is wrong with a cause of which this schedule is left, in words.
-fn doubt(
-    lock: &TestedLock,
-    Shrunk { schedule, .. }: &Shrunk,
-    shows: &Shows,
-    cause: Cause,
-) -> Option<String> {
+fn doubt(lock: &TestedLock, schedule: &Schedule, shows: &Shows, cause: Cause) -> Option<String> {
     let faults: Vec<String> = schedule.faults.iter().map(|it| it.fault.to_string()).collect();
     // Who starves goes by how long others hold and wait, which faults make longer.
     let may_take_faults = shows.anomaly == "starvation";
