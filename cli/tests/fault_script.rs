@@ -76,6 +76,7 @@ fn what_is_wrong_is_one_error_with_its_place_and_nothing_is_written() {
         fault("action = \"pause\"\ntarget = \"client-5\""),
         fault("action = \"pause\"\ntarget = \"server-1\""),
         fault("action = \"pause\"\ntarget = \"boss\""),
+        fault("action = \"pause\"\ntarget = \"same-client\""),
         fault("action = \"pause\"\ntarget = \"vault\""),
         fault("action = \"kill\"\ntarget = \"server-0\""),
         fault("action = \"crash\"\ntarget = \"holder\""),

@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{Mistake, ScriptError, ScriptMistake};
 use super::fields::Fields;
-use super::{Aim, FaultScript, Moment, ScriptFault, ScriptedRun, action, aim, moment};
+use super::{Aim, FaultScript, Moment, ScriptFault, ScriptedRun, Whom, action, aim, moment};
 use crate::excerpt::LineEnds;
 use base::ScriptFile;
 
@@ -68,6 +68,10 @@ fn entry(
     let action = action::read(&fields, run.ttl)?;
     let aim = Aim::read(&fields, action, run)?;
     check_eviction(&fields, action, run)?;
+    if is_first && aim.mentions().any(|whom| *whom == Whom::SameClient) {
+        let none = "no fault goes before this one: `same-client` needs one that hits a client";
+        return Err(Mistake::Contradiction(none).at(aim::place(&fields)));
+    }
     let moment = Moment::read(&fields, &aim, is_first, run)?;
     let lasts = moment::read_lasts(&fields, moment, run)?;
     let optional = fields.flag("optional", "true or false: optional = true")?;
