@@ -109,6 +109,13 @@ macro_rules! stores {
                 }
             }
 
+            /// Returns true where a lock is of a session, which its client's library keeps.
+            pub const fn has_sessions(self) -> bool {
+                match self {
+                    $(Self::$name => <$store>::SESSIONS,)*
+                }
+            }
+
             /// The junk that makes a server evict what it stores; the reason why it never does.
             pub const fn junk(self) -> Result<Junk, &'static str> {
                 match self {

@@ -34,6 +34,8 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// The time to live, or session time-out, of a lock on it unless told otherwise: long enough
     /// that a real server restarts within a hold of 0.6 of it, or within a session.
     const TTL: Duration;
+    /// True where a lock is of a session, which its client's library keeps for as long as it can.
+    const SESSIONS: bool = false;
     /// The junk that makes a server evict what it stores; or the reason, as a clause, why it never
     /// does.
     const JUNK: Result<Junk, &'static str>;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use stores::{StoreId, Topology};
 use workloads::locks::{Opens, unpromised};
-use workloads::{BELOW_TTL, ProgramLock, TestedLock};
+use workloads::{BELOW_TTL, BEYOND_SESSION, ProgramLock, TestedLock};
 
 use crate::nearest::Unlisted;
 use crate::sight::ExpectedSight;
@@ -82,6 +82,8 @@ impl ForeignLock {
         let (store, topology) = topology(&self.on)?;
         let ttl = self.ttl.unwrap_or(store.ttl());
         let promises = self.promises.with(ttl);
+        check_promises(&promises, topology)?;
+        let renews = self.promises.renews || store.has_sessions();
         let summary = match self.summary.as_str() {
             "" => format!("`{}`", self.command),
             said => said.into(),
@@ -91,7 +93,7 @@ impl ForeignLock {
             summary,
             known: self.known(&promises)?,
             promises,
-            longest_hold_permille: BELOW_TTL,
+            longest_hold_permille: if renews { BEYOND_SESSION } else { BELOW_TTL },
             store: store.name().into(),
             shape: topology.shape,
             topology: topology.name.into(),
@@ -126,6 +128,22 @@ impl ForeignLock {
         });
         known.chain(unpromised(promises).map(Ok)).collect()
     }
+}
+
+/// Refuses promises that no lock on these servers can keep, or that none can keep together.
+fn check_promises(promises: &base::Promises, topology: &Topology) -> Result<(), ForeignError> {
+    let wrong = |why: String| Err(ForeignError::Promise(why));
+    let name = topology.name;
+    if promises.available && topology.servers() < 3 {
+        return wrong(format!(
+            "`available` is about a minority of servers, and {name} has too few: leave it out, or \
+             choose a topology of at least three"
+        ));
+    }
+    if promises.shared && promises.permits > 1 {
+        return wrong("`shared` and several permits cannot both be judged: leave one out".into());
+    }
+    Ok(())
 }
 
 /// Returns the topology of a name, with its store.

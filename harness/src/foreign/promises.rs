@@ -24,6 +24,7 @@ pub struct Promises {
     made: base::Promises,
     /// The longest time for which a dead holder keeps it. `None`: lives of the lock say it.
     recovers_within: Option<Duration>,
+    pub(super) renews: bool,
 }
 
 impl Promises {
@@ -36,7 +37,7 @@ impl Promises {
     /// ```
     pub const fn mutex() -> Self {
         let made = base::Promises { pace: PACE, ..base::Promises::MUTEX };
-        Self { made, recovers_within: None }
+        Self { made, recovers_within: None, renews: false }
     }
 
     /// Promises that readers hold it together, and a writer alone.
@@ -160,6 +161,19 @@ impl Promises {
     /// ```
     pub const fn extends(mut self) -> Self {
         self.made.extends = true;
+        self
+    }
+
+    /// Promises that it is kept for as long as its holder lives and reaches its servers, by a
+    /// session, a watchdog or a keep-alive: its clients hold it for longer than a ttl, too.
+    ///
+    /// ```
+    /// use picklock::Promises;
+    ///
+    /// assert_ne!(Promises::mutex().renews(), Promises::mutex());
+    /// ```
+    pub const fn renews(mut self) -> Self {
+        self.renews = true;
         self
     }
 

@@ -38,6 +38,11 @@ pub const PROMISE_WORDS: &[PromiseWord] = &[
         Promises::downgrades,
     ),
     word("extends", "Its holder may ask for more time: the ttl begins anew", Promises::extends),
+    word(
+        "renews",
+        "It is kept for as long as its holder lives: a session, a watchdog, a keep-alive",
+        Promises::renews,
+    ),
     word("tells", "It can say whether its holder still holds it", Promises::tells),
     word(
         "available",

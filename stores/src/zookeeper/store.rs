@@ -90,6 +90,7 @@ impl Store for ZooKeeper {
         },
     ];
     const TTL: Duration = Duration::from_secs(2);
+    const SESSIONS: bool = true;
     const JUNK: Result<Junk, &'static str> = Err("a ZooKeeper evicts no node");
     const SETTABLE_CLOCK: Result<SettableClock, &'static str> =
         Err("ZooKeeper counts by its monotonic clock, which nobody can set");
