@@ -87,6 +87,7 @@ done
 {
     sh adapters/go/run.sh etcd_mutex
     sh adapters/rust/run.sh etcd_client
+    sh adapters/rust/run.sh redis_lock
     sh adapters/rust/run.sh redlock
     sh adapters/rust/run.sh rslock
 } </dev/null &
