@@ -6,7 +6,7 @@
 
 use crate::WrongVersion;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The version of the stored form that this build writes and reads.
 pub const LEDGER_VERSION: u32 = 1;
@@ -68,6 +68,8 @@ pub enum LedgerError {
 pub struct Ledger {
     names: Vec<String>,
     known: BTreeMap<String, u32>,
+    /// The things that several share.
+    shared: BTreeSet<u32>,
     entries: Vec<LedgerEntry>,
 }
 
@@ -76,6 +78,18 @@ impl Ledger {
     pub fn note(&mut self, time_ns: u64, server: u32, name: &str, change: Change) {
         let object = self.object(name);
         self.entries.push(LedgerEntry { time_ns, server, object, change });
+    }
+
+    /// Notes that several share the thing with this name, each with a part of its own, as the
+    /// elements of a list are.
+    pub fn share(&mut self, name: &str) {
+        let object = self.object(name);
+        self.shared.insert(object);
+    }
+
+    /// Returns true if several share a thing, by its index.
+    pub fn is_shared(&self, object: u32) -> bool {
+        self.shared.contains(&object)
     }
 
     fn object(&mut self, name: &str) -> u32 {
@@ -108,8 +122,9 @@ impl Ledger {
         let mut text = format!("{{\"picklock_ledger\":{LEDGER_VERSION}}}\n");
         for entry in &self.entries {
             let LedgerEntry { time_ns, server, change, .. } = *entry;
-            let line =
-                LedgerLine { time_ns, server, object: self.name(entry.object).into(), change };
+            let object = self.name(entry.object).into();
+            let shared = self.is_shared(entry.object);
+            let line = LedgerLine { time_ns, server, object, shared, change };
             text.push_str(&serde_json::to_string(&line).expect("numbers and names"));
             text.push('\n');
         }
@@ -130,6 +145,9 @@ impl Ledger {
             let line: LedgerLine = serde_json::from_str(line)
                 .map_err(|said| LedgerError::Line { line: number, said })?;
             ledger.note(line.time_ns, line.server, &line.object, line.change);
+            if line.shared {
+                ledger.share(&line.object);
+            }
         }
         Ok(ledger)
     }
@@ -145,6 +163,8 @@ struct LedgerLine {
     time_ns: u64,
     server: u32,
     object: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    shared: bool,
     change: Change,
 }
 
@@ -158,6 +178,7 @@ mod tests {
         ledger.note(5, 0, "lock:k\"0", Change::Written(3));
         ledger.note(9, 2, "/a", Change::SessionEnded(3));
         ledger.note(10, 0, "lock:k\"0", Change::Expired);
+        ledger.share("/a");
         let text = ledger.to_lines();
         assert_eq!(Ledger::from_lines(&text).expect("readable"), ledger);
         let torn = Ledger::from_lines(&text[..text.len() - 4]).expect("readable");

@@ -25,8 +25,8 @@
 //! | `t` | gives up a write that was sent | | `z` `Z` | it arrives late and is applied, is fenced off |
 //! | `!` `?` | the open acquire or release fails, ends unknown | | `G` `W` | sends a read, a write |
 //!
-//! A row `store` (`store b` for another thing, `store s1` for the same on server 1) is the ledger
-//! of a thing: a digit, written by that process; `a` to `e`, deleted by process 0 to 4; `x`, its
+//! A row `store` (`store b` for another thing, `store s1` for the same on server 1, `store queue`
+//! for one that several share) is the ledger of a thing: a digit, written by that process; `a` to `e`, deleted by process 0 to 4; `x`, its
 //! time was over; `z`, its writer's session ended; `l`, lost with the server's data; `v`, evicted;
 //! `s`, stands again as before.
 //!
@@ -209,6 +209,9 @@ impl Pen {
 impl PicturePainter {
     fn store(&mut self, name: &str, sign: char) {
         let ledger = self.ledger.get_or_insert_default();
+        if name.ends_with(" queue") {
+            ledger.share(name);
+        }
         let server = name.split_once(" s").and_then(|(_, number)| number.parse().ok());
         let writer = self.writers.get(name).copied().unwrap_or(0);
         let change = match sign {

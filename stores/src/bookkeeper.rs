@@ -58,6 +58,9 @@ impl Bookkeeper {
                 self.stand(&object, what);
             }
             let Some(change) = self.change(caller, what) else { continue };
+            if let What::Shared(_) = what {
+                self.ledger.share(&String::from_utf8_lossy(&object));
+            }
             match self.before(server).filter(|_| zxid.is_none()) {
                 Some(primary) if primary != server => {
                     self.enter_in_vain(at, server, &object, change);
@@ -146,7 +149,7 @@ impl Bookkeeper {
             By::Session(session) => self.sessions.get(&session).copied(),
         };
         match what {
-            What::Written(by) => who(by).map(Change::Written),
+            What::Written(by) | What::Shared(by) => who(by).map(Change::Written),
             What::Deleted(by) => who(by).map(Change::Deleted),
             What::Expired => Some(Change::Expired),
             What::Evicted => Some(Change::Evicted),

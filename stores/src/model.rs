@@ -51,6 +51,9 @@ pub type Name = SmallVec<[u8; 32]>;
 pub enum What {
     /// The thing was made or overwritten.
     Written(By),
+    /// Its own part was put into it, or taken out, of what several share: an element of a list, a
+    /// member of a set, a field of a hash.
+    Shared(By),
     /// A request removed it.
     Deleted(By),
     /// The thing's time to live was over.

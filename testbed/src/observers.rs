@@ -215,9 +215,11 @@ impl StoreBooks {
                 }
                 let stored = &mut self.stored[server as usize];
                 match noted.what {
-                    What::Written(_) => drop(stored.insert(noted.object.clone(), value)),
-                    _ => drop(stored.remove(&noted.object)),
-                }
+                    What::Written(_) | What::Shared(_) => {
+                        stored.insert(noted.object.clone(), value)
+                    }
+                    _ => stored.remove(&noted.object),
+                };
                 self.bookkeeper.enter(at, server, process, &mut vec![noted]);
             }
             ServerReport::Contents(names) => self.compare(now, server, names),

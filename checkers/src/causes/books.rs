@@ -42,6 +42,8 @@ pub(crate) struct Books {
     servers: Vec<u32>,
     /// The name of each thing, by its number.
     objects: Vec<u32>,
+    /// The things that several share.
+    shared: HashSet<usize, FxBuildHasher>,
     writes: HashMap<u32, Vec<Written>, FxBuildHasher>,
     claims: HashMap<u32, Vec<usize>, FxBuildHasher>,
 }
@@ -62,6 +64,9 @@ impl Books {
                 books.lives.push(Vec::new());
                 books.servers.push(entry.server);
                 books.objects.push(entry.object);
+                if ledger.is_shared(entry.object) {
+                    books.shared.insert(thing);
+                }
             }
             let life = &mut books.lives[thing];
             if let Change::Written(process) = entry.change {
@@ -116,10 +121,11 @@ impl Books {
         &self.lives[write.thing][write.place + 1..]
     }
 
-    /// Returns true if a thing stood already when it was written.
-    pub(super) fn stood_before(&self, write: Written) -> bool {
+    /// Returns true if a thing that several share stood already when it was written.
+    pub(super) fn joined(&self, write: Written) -> bool {
         let before = self.lives[write.thing][..write.place].last();
-        before.is_some_and(|it| matches!(it.change, Change::Written(_) | Change::Restored))
+        self.shared.contains(&write.thing)
+            && before.is_some_and(|it| matches!(it.change, Change::Written(_) | Change::Restored))
     }
 
     /// The latest write of each thing by the process of a claim, while the claim was asked for or

@@ -234,7 +234,7 @@ pub(crate) fn foreign_releases(case: &Case<'_>, books: &Books) -> Vec<Occurrence
         }
         // A place in a queue that all share is no lock before it is the first.
         let had_it = robbed.granted().is_some_and(|ok| case.time(ok) <= at_ns);
-        if case.run.info.lock.promises.fifo && !had_it && books.stood_before(write) {
+        if !had_it && books.joined(write) {
             return None;
         }
         let Some(claim) = books.busy_with(case, by, at_ns) else {

@@ -165,24 +165,21 @@ fn a_reader_that_takes_itself_out_frees_nobody() {
 }
 
 /// A list of those who wait, say, of which the first has the lock.
-const QUEUE: Gallery =
-    Gallery { checker: &ForeignRelease, info: |info| info.lock.promises.fifo = true };
-
 #[test]
 fn whoever_leaves_a_queue_that_all_share_frees_nobody_elses_lock() {
-    QUEUE.accepts(
+    ANY.accepts(
         "
-        p0    | A=====r-R
-        p1    |  a------A==r-R
-        p2    |   a----------A=r-R
-        p3    |          a-------A=r-R
-        store | 0 12   0  3 1   2   d",
+        p0          | A=====r-R
+        p1          |  a------A==r-R
+        p2          |   a----------A=r-R
+        p3          |          a-------A=r-R
+        store queue | 0 12   0  3 1   2   d",
     );
-    QUEUE.rejects(
+    ANY.rejects(
         "
-        store | 0    1       a
-        p0    | A===========r=R
-        p1    |  a----A==========R",
+        store queue | 0    1       a
+        p0          | A===========r=R
+        p1          |  a----A==========R",
         "foreign release",
         1,
     );

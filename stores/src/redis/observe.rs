@@ -298,9 +298,37 @@ fn change(kind: &[u8]) -> Option<What> {
         b"expired" => Some(What::Expired),
         b"evicted" => Some(What::Evicted),
         b"del" | b"rename_from" | b"move_from" => Some(What::Deleted(By::Caller)),
+        _ if PARTS.contains(&kind) => Some(What::Shared(By::Caller)),
         _ => Some(What::Written(By::Caller)),
     }
 }
+
+/// The keyspace events of what is put into a collection, or taken out of one.
+const PARTS: &[&[u8]] = &[
+    b"lpush",
+    b"rpush",
+    b"lpop",
+    b"rpop",
+    b"linsert",
+    b"lset",
+    b"lrem",
+    b"ltrim",
+    b"sadd",
+    b"srem",
+    b"spop",
+    b"zadd",
+    b"zincr",
+    b"zrem",
+    b"zremrangebyrank",
+    b"zremrangebyscore",
+    b"zremrangebylex",
+    b"zpopmin",
+    b"zpopmax",
+    b"hset",
+    b"hincrby",
+    b"hincrbyfloat",
+    b"hdel",
+];
 
 fn name(value: &Value) -> Option<Name> {
     match value {

@@ -270,7 +270,10 @@ impl Server {
     /// has had the server go on.
     fn note_as_of(&mut self, connection: u64, since: usize) {
         for Noted { what, .. } in &mut self.keys.journal[since..] {
-            if let What::Written(by @ By::Caller) | What::Deleted(by @ By::Caller) = what {
+            if let What::Written(by @ By::Caller)
+            | What::Shared(by @ By::Caller)
+            | What::Deleted(by @ By::Caller) = what
+            {
                 *by = By::Session(connection as i64);
             }
         }

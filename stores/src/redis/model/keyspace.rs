@@ -86,8 +86,10 @@ impl Keyspace {
         if matches!(value, TypedValue::List(_)) && !self.ready.iter().any(|it| it[..] == *key) {
             self.ready.push(Bytes::from_slice(key));
         }
+        let is_text = matches!(value, TypedValue::Text(_));
+        let what = if is_text { What::Written } else { What::Shared };
         let entry = StoredValue { value, expires };
-        self.note(Bytes::from_slice(key), What::Written(By::Caller));
+        self.note(Bytes::from_slice(key), what(By::Caller));
         match self.place(key) {
             Ok(place) => self.entries[place].1 = entry,
             Err(place) => self.entries.insert(place, (Bytes::from_slice(key), entry)),
@@ -134,7 +136,7 @@ impl Keyspace {
         if collection.is_empty() {
             self.delete(key, now);
         } else if changed {
-            self.note(Bytes::from_slice(key), What::Written(By::Caller));
+            self.note(Bytes::from_slice(key), What::Shared(By::Caller));
         }
         Ok(reply)
     }
@@ -159,7 +161,7 @@ impl Keyspace {
     }
 
     fn note(&mut self, object: Bytes, what: What) {
-        self.touch(&object, matches!(what, What::Written(_)));
+        self.touch(&object, matches!(what, What::Written(_) | What::Shared(_)));
         self.journal.push(Noted { object, what, zxid: None });
     }
 

@@ -171,7 +171,7 @@ fn what_a_connection_asked_for_while_it_waited_is_noted_as_its_own() {
     let mut noted = Vec::new();
     server.take_journal(&mut noted);
     let all: Vec<What> = noted.into_iter().map(|it| it.what).collect();
-    let (pushed, popped) = (What::Written(By::Caller), What::Deleted(By::Caller));
+    let (pushed, popped) = (What::Shared(By::Caller), What::Deleted(By::Caller));
     assert_eq!(all, [What::SessionBegan(2), pushed, popped, What::Written(By::Session(2))]);
 }
 
