@@ -198,7 +198,7 @@ pub struct Event {
     /// The mode in which the lock is asked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mode: Option<Mode>,
-    /// The value read or written.
+    /// The value read or written; of an acquire, the number of permits, where it is not 1.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub value: Option<u64>,
     /// The fencing token, of a grant and of each read and write under it.

@@ -47,7 +47,7 @@ pub const fn clause(f: F, kind: Kind) -> &'static str {
 /// The words for an event in a row of its own: "acquired the lock", "wrote 7 to the vault".
 pub fn row(event: &Event) -> String {
     match event.f {
-        F::Acquire => acquire(event.kind).into(),
+        F::Acquire => acquire(event),
         F::Convert => convert(event).into(),
         F::Extend | F::Valid => clause(event.f, event.kind).into(),
         F::Release => release(event.kind).into(),
@@ -77,13 +77,20 @@ const LOST: &str = "noticed that it may have lost the lock";
 const DOUBT: &str = "came to doubt its hold, and went on";
 const DIED: &str = "died";
 
-const fn acquire(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Invoke => "asks for the lock",
-        Kind::Ok => "acquired the lock",
-        Kind::Fail => "did not get the lock",
-        Kind::Info => "may or may not have got the lock",
-    }
+fn acquire(event: &Event) -> String {
+    let did = match event.kind {
+        Kind::Invoke => "asks for",
+        Kind::Ok => "acquired",
+        Kind::Fail => "did not get",
+        Kind::Info => "may or may not have got",
+    };
+    let permits = event.value.map_or_else(String::new, |permits| several(permits) + " of ");
+    format!("{did} {permits}the lock")
+}
+
+/// The words for permits that are taken at once: "2 permits".
+pub fn several(permits: u64) -> String {
+    units::counted(permits, "permit", "permits")
 }
 
 const fn convert(event: &Event) -> &'static str {
@@ -193,6 +200,14 @@ mod tests {
         let words = [(F::Write, Kind::Ok), (F::Write, Kind::Fail), (F::Release, Kind::Fail)];
         let words = words.map(|(f, kind)| clause(f, kind));
         assert_eq!(words, ["wrote", "was fenced off", "was told that its release failed"]);
+    }
+
+    #[test]
+    fn an_acquire_of_several_permits_says_how_many() {
+        let mut acquire = event(Kind::Ok, F::Acquire);
+        assert_eq!(row(&acquire), "acquired the lock");
+        acquire.value = Some(2);
+        assert_eq!(row(&acquire), "acquired 2 permits of the lock");
     }
 
     #[test]

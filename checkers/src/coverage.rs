@@ -4,7 +4,7 @@
 //! run must have had
 //!
 //! * contention: an acquire began while another process held or asked for the same lock in a mode
-//!   that excludes its own (two readers do not contend);
+//!   that excludes its own (two readers do not contend, nor do two for whom there are permits);
 //! * at least 10 grants, to at least two processes;
 //! * for a lock that promises `shared`: readers who contended with an exclusive claim;
 //!
@@ -121,8 +121,9 @@ fn contention(run: &Run, claims: &Claims, facts: &mut CoverageFacts) {
     let permits = u64::from(run.info.lock.promises.permits);
     let (mut contended, mut granted, mut mixed) = (0u64, 0u64, false);
     for (claim, rivals) in claims.claims.iter().zip(rivals(claims)) {
-        contended += u64::from(rivals.fill(permits));
-        granted += u64::from(rivals.fill(permits) && claim.granted().is_some());
+        let is_contended = rivals.leave_too_few(claim, permits);
+        contended += u64::from(is_contended);
+        granted += u64::from(is_contended && claim.granted().is_some());
         mixed |= match claim.mode {
             Mode::Exclusive => rivals.shared > 0,
             Mode::Shared => rivals.exclusive > 0,
@@ -149,7 +150,7 @@ fn contention(run: &Run, claims: &Claims, facts: &mut CoverageFacts) {
     }
 }
 
-/// The others that held or asked for the lock when a claim began, as far as they exclude it.
+/// The permits that others held or asked for when a claim began, as far as their modes exclude it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rivals {
     exclusive: u64,
@@ -157,9 +158,9 @@ struct Rivals {
 }
 
 impl Rivals {
-    /// Returns true if they would take all permits.
-    fn fill(self, permits: u64) -> bool {
-        self.exclusive + self.shared >= permits
+    /// Returns true if they would leave too few of all permits for a claim.
+    fn leave_too_few(self, claim: &Claim, permits: u64) -> bool {
+        self.exclusive + self.shared + u64::from(claim.permits) > permits
     }
 
     fn of(&mut self, mode: Mode) -> &mut u64 {
@@ -184,11 +185,11 @@ fn rivals(claims: &Claims) -> impl Iterator<Item = Rivals> {
     claims.claims.iter().map(move |claim| {
         while let Some((_, over)) = over.next_if(|(end, _)| *end < claim.invoke) {
             let over = &claims.claims[over as usize];
-            *now[over.key].of(over.mode) -= 1;
+            *now[over.key].of(over.mode) -= u64::from(over.permits);
         }
         let now = &mut now[claim.key];
         let rivals = now.excluding(claim.mode);
-        *now.of(claim.mode) += 1;
+        *now.of(claim.mode) += u64::from(claim.permits);
         rivals
     })
 }

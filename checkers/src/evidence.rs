@@ -42,6 +42,8 @@ pub struct Evidence<'a> {
     wakes: OnceCell<WokenAt>,
     /// The times of the faults.
     fault_span_times: OnceCell<Stretches>,
+    /// The definite holds, by the numbers of their claims.
+    holds: OnceCell<Stretches>,
     /// True if a grant has told its place in the queue.
     tells_places: OnceCell<bool>,
 }
@@ -73,6 +75,7 @@ impl<'a> Evidence<'a> {
             bypasses: OnceCell::new(),
             wakes: OnceCell::new(),
             fault_span_times: OnceCell::new(),
+            holds: OnceCell::new(),
             tells_places: OnceCell::new(),
         }
     }
@@ -105,6 +108,18 @@ impl<'a> Evidence<'a> {
         later
             .take_while(move |claim| claim.asking().end < stretch.end)
             .filter(|claim| claim.granted().is_some())
+    }
+
+    /// The claims of a key that held it right after an event, in the order of their grants.
+    pub(crate) fn holders(&self, key: usize, at: u64) -> Vec<&Claim> {
+        let Claims { claims, .. } = &self.claims;
+        let holds = self.holds.get_or_init(|| {
+            // An end is no part of a hold, and what was never granted is met nowhere.
+            let holds = claims.iter().map(|claim| claim.definite().unwrap_or(u64::MAX..0));
+            Stretches::of(holds.map(|hold| (hold.start, hold.end.saturating_sub(1))))
+        });
+        let met = holds.meeting(at, at).map(|id| &claims[id]);
+        met.filter(|claim| claim.key == key).collect()
     }
 
     /// The stretches of the run that nothing disturbs.

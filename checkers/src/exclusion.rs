@@ -2,9 +2,9 @@
 //!
 //! **Decides** mutual exclusion, from what clients believe alone: the definite holds of
 //! [`holds`](histories::holds), by the sweep of [`sweep`](histories::sweep), which is exact.
-//! Anomalies are `double hold` (two exclusive holds overlap) and `reader-writer overlap` (an
-//! exclusive and a shared one do). Each counts the grants that were given while another hold
-//! forbade them.
+//! Anomalies are `double hold` (two exclusive holds overlap, or the holds of a semaphore have more
+//! permits than there are) and `reader-writer overlap` (an exclusive and a shared one do). Each
+//! counts the grants that were given while other holds forbade them.
 //!
 //! **Limits.** It says nothing about what came of an overlap: that is the vault's to say. It knows
 //! exclusive and shared holds; a lock that is taken twice by one client is in two holds. A history
@@ -46,8 +46,11 @@ impl Checker for Exclusion {
             .collect();
         let offending: BTreeSet<usize> = conflicts.iter().map(|c| c.second).collect();
         let all = count(claims.granted(), "grant");
-        let summary =
-            format!("{} of {all} were given while another hold forbade it", offending.len());
+        let why = match case.run.info.lock.promises.permits {
+            1 => "another hold forbade it".into(),
+            permits => format!("too few of {permits} permits were free"),
+        };
+        let summary = format!("{} of {all} were given while {why}", offending.len());
         Verdict { anomalies, ..Verdict::new(self.name(), Outcome::Violated, summary) }
     }
 
@@ -60,6 +63,9 @@ impl Checker for Exclusion {
         let grants = (case.claims.granted_at(first), case.claims.granted_at(second));
         let upgraded = case.run.history.get(at).and_then(Event::client);
         match grants {
+            (Some(_), Some(_)) if case.run.info.lock.promises.permits > 1 => {
+                return tell_permits(story, case, at);
+            }
             // An upgrade may be of the older grant.
             (Some(first), Some(second)) if upgraded == Some(first.process) => {
                 tell_overlap(story, second, first, at);
@@ -95,16 +101,50 @@ fn anomalies(case: &Case<'_>, overlap: Overlap) -> Vec<Anomaly> {
     let claims = &case.claims.claims;
     let occurrence = |conflict: &Conflict| {
         let (first, second) = (&claims[conflict.first], &claims[conflict.second]);
-        let end = |claim: &Claim| claim.end.map_or(u64::MAX, |end| end.at);
-        let until = case.time(end(first).min(end(second)));
-        Some(Occurrence {
+        let holders = causes::overlapping(case, (first, second), conflict.at);
+        let ends = holders.iter().filter_map(|claim| claim.end).map(|end| end.at);
+        let until = case.time(ends.min().unwrap_or(u64::MAX));
+        let grants = last(&holders, WITNESSES).iter().filter_map(|claim| claim.granted());
+        Occurrence {
             cause: causes::of_overlap(case, first, second, conflict.at),
             clarity: until.saturating_sub(case.time(conflict.at)),
-            witness: vec![first.granted()?, second.granted()?, conflict.at],
-        })
+            witness: grants.chain([conflict.at]).collect(),
+        }
     };
     let seen = case.conflicts.iter().filter(|conflict| conflict.overlap == overlap);
-    by_cause(case, name, "", seen.filter_map(occurrence))
+    by_cause(case, name, "", seen.map(occurrence))
+}
+
+/// The most holders of a semaphore that witness a double hold.
+const WITNESSES: usize = 16;
+
+/// Returns the latest of some holders.
+fn last<'a, 'b>(holders: &'b [&'a Claim], most: usize) -> &'b [&'a Claim] {
+    &holders[holders.len().saturating_sub(most)..]
+}
+
+/// Tells of the grants of a semaphore of which an event was one too many, the faults that brought
+/// them together, and what ended the first of these holds.
+fn tell_permits(story: &mut Story<'_>, case: &Case<'_>, at: u64) {
+    let Some(late) = case.claims.granted_at(at) else { return };
+    let all = case.holders(late.key, at);
+    let holders = last(&all, WITNESSES);
+    let ends = || holders.iter().filter_map(|claim| Some((claim.end?, claim)));
+    let until = ends().map(|(end, _)| end.at).min().unwrap_or(u64::MAX);
+    let mut hit = false;
+    for claim in holders {
+        story.grant(claim);
+        hit |= story.client_faults(claim, claim.invoke..at, until);
+    }
+    if let (true, Some(first)) = (story.concerns_servers(hit), holders.first()) {
+        story.server_faults(first.invoke..at, at);
+    }
+    if let Some((end, claim)) = ends().min_by_key(|(end, _)| end.at) {
+        story.end(claim, end);
+    }
+    let held = all.iter().map(|claim| u64::from(claim.permits)).sum();
+    let of = case.run.info.lock.promises.permits;
+    story.remark(format!("{} were held at once, of {of}", phrases::several(held)));
 }
 
 /// Tells of both grants, the faults that brought them together, and what ended the first hold.

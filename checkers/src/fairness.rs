@@ -11,6 +11,7 @@
 //!   loses to those who look often, for any number of times; there an acquire starves if the lock
 //!   was not free once while sixteen shares passed, and for as long as it may stay taken: one
 //!   reader lets go of it only after another has come. A lock can promise a number (`patience`).
+//!   A semaphore is free where as many permits are as the acquire asks for.
 //!
 //! Both are judged in calm, the latter in the calm at the end of the wait: a client that was paused
 //! in front of its grant learns of it late. **Measures** for every lock: how often the most
@@ -114,7 +115,7 @@ fn starvation(case: &Case<'_>) -> Option<Anomaly> {
 /// Returns how many times its fair share an acquire was overtaken in the calm at the end of its
 /// wait. Without a queue that calm has to last as long as the lock may stay taken: whoever looks
 /// seldom is overtaken by all who look often, and gets it soon all the same.
-fn shares(case: &Case<'_>, bypass: &Bypass, taken_when_free: &[Vec<u64>]) -> u64 {
+fn shares(case: &Case<'_>, bypass: &Bypass, taken_when_free: &[Vec<FreeBefore>]) -> u64 {
     let info = &case.run.info;
     let promises = &info.lock.promises;
     let claim = &case.claims.claims[bypass.claim];
@@ -123,8 +124,10 @@ fn shares(case: &Case<'_>, bypass: &Bypass, taken_when_free: &[Vec<u64>]) -> u64
     let Some(mut since) = case.calm().since(asked, until) else { return 0 };
     if !promises.fifo && promises.patience.is_none() {
         let taken = &taken_when_free[claim.key];
-        let before = taken.partition_point(|at| *at < claim.asking().end);
-        since = since.max(before.checked_sub(1).map_or(0, |last| case.time(taken[last])));
+        let before = taken.partition_point(|it| it.grant < claim.asking().end);
+        let mut before = taken[..before].iter().rev();
+        let last = before.find(|it| it.permits >= u64::from(claim.permits));
+        since = since.max(last.map_or(0, |last| case.time(last.grant)));
     }
     if !promises.fifo && until - since < info.due_ns() {
         return 0;
@@ -144,17 +147,27 @@ fn shares(case: &Case<'_>, bypass: &Bypass, taken_when_free: &[Vec<u64>]) -> u64
     overtaken / bypass::share(info)
 }
 
-/// Returns the grants of a key, as events, before which the lock was free.
-fn taken_when_free(case: &Case<'_>, key: usize) -> Vec<u64> {
-    let permits = case.run.info.lock.promises.permits as usize;
-    let mut held_until: Vec<u64> = Vec::new();
-    let holds = case.granted(key).filter_map(|(_, claim)| claim.definite());
-    let was_free = holds.filter(|hold| {
-        held_until.retain(|end| *end > hold.start);
-        held_until.push(hold.end);
-        held_until.len() <= permits
-    });
-    was_free.map(|hold| hold.start).collect()
+/// A grant before which the lock was free.
+struct FreeBefore {
+    /// The event of the grant.
+    grant: u64,
+    /// The number of permits that were free; 1 of a lock that is no semaphore.
+    permits: u64,
+}
+
+/// Returns the grants of a key before which the lock was free.
+fn taken_when_free(case: &Case<'_>, key: usize) -> Vec<FreeBefore> {
+    let all = u64::from(case.run.info.lock.promises.permits);
+    let mut held: Vec<(u64, u64)> = Vec::new();
+    let free_before = |claim: &Claim| {
+        let hold = claim.definite()?;
+        held.retain(|(end, _)| *end > hold.start);
+        let taken: u64 = held.iter().map(|(_, permits)| permits).sum();
+        held.push((hold.end, claim.permits.into()));
+        let permits = all.checked_sub(taken).filter(|free| *free > 0)?;
+        Some(FreeBefore { grant: hold.start, permits })
+    };
+    case.granted(key).map(|(_, claim)| claim).filter_map(free_before).collect()
 }
 
 /// Returns the number of grants that could be compared with one before them, and the anomaly of

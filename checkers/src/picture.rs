@@ -1,6 +1,7 @@
 //! Histories drawn as pictures, for tests.
 //!
-//! A row is a process (`p0`; `p0/k1` for another lock than `k0`), a fault (`pause c0`, `crash s0`,
+//! A row is a process (`p0`; `p0/k1` for another lock than `k0`, `p0*2` for one that asks for two
+//! permits at once), a fault (`pause c0`, `crash s0`,
 //! `wipe s0`, `evict s0`, `jump s0`, `drift s0`, `freeze s0`, `cut c0-s1`, `cut s0>s1` one way,
 //! `slow c0-s1`) or the run; a column is a tenth of a second, and within a column the rows happen
 //! from top to bottom. Column 0 stands a space after the bar.
@@ -173,6 +174,8 @@ struct PicturePainter {
 struct Pen {
     process: Process,
     key: Key,
+    /// The number of permits that it asks for, if it is not one.
+    permits: Option<u64>,
     /// The lock operation that waits for its answer.
     open: Option<F>,
     /// The access to the vault that is on its way.
@@ -190,10 +193,13 @@ struct Pen {
 
 impl Pen {
     fn new(name: &str) -> Self {
+        let (name, permits) = name.split_once('*').unwrap_or((name, "1"));
         let (number, key) = name.split_once('/').unwrap_or((name, "k0"));
+        let permits = permits.parse().expect("a number of permits");
         Self {
             process: Process::Client(number.parse().expect("a process has a number")),
             key: key.into(),
+            permits: Some(permits).filter(|permits| *permits != 1),
             open: None,
             sent: None,
             mode: Mode::Exclusive,
@@ -351,7 +357,7 @@ impl PicturePainter {
         event.key = Some(pen.key.clone());
         event.mode = Some(pen.mode);
         event.token = pen.token;
-        event.value = value;
+        event.value = value.or(pen.permits.filter(|_| f == F::Acquire));
         event.facts = (!facts.is_empty()).then(|| Box::new(facts));
         event.error = (kind == Kind::Fail).then(|| "fenced: drawn".into());
         self.history.push(event);

@@ -133,7 +133,12 @@ impl<'a> Story<'a> {
             (true, Mode::Shared) => "acquired shared",
         };
         if let Some(ok) = claim.granted() {
-            self.tell(ok, process(claim), how, "");
+            self.tell(
+                ok,
+                process(claim),
+                &(how.to_owned() + &of_several(claim.permits.into())),
+                "",
+            );
             let end = claim.outlived(&self.run.history, self.leases);
             self.outlived.extend(end.map(|end| (ok, end)));
         }
@@ -184,6 +189,9 @@ impl<'a> Story<'a> {
             return self.tell(event.index, subject, what, "");
         }
         let mut what = phrases::clause(event.f, event.kind).to_owned();
+        if let (F::Acquire, Kind::Ok, Some(permits)) = (event.f, event.kind, event.value) {
+            what.push_str(&of_several(permits));
+        }
         if let (F::Acquire, Kind::Ok, Some(token)) = (event.f, event.kind, event.token) {
             what.push_str(&format!(" with token {token}"));
         }
@@ -353,6 +361,11 @@ impl<'a> Story<'a> {
 
 /// A witness that spans a whole run would else list every hold of its processes.
 const BELIEFS: usize = 16;
+
+/// The words for the permits of a grant, where it has several: " 2 permits".
+fn of_several(permits: u64) -> String {
+    if permits == 1 { String::new() } else { format!(" {}", phrases::several(permits)) }
+}
 
 /// Joins clauses: "process 3 acquired at 4.100 s and was paused at 4.210 s".
 fn sentence(clauses: &[Clause]) -> String {

@@ -63,6 +63,8 @@ pub struct Claim {
     pub key: usize,
     /// The mode in which it was asked for; a conversion changes it from then on.
     pub mode: Mode,
+    /// The number of permits that it asks for, and holds if it is granted.
+    pub permits: u32,
     /// The fencing token of the grant.
     pub token: Option<u64>,
     /// The `invoke` of the acquire.
@@ -80,9 +82,9 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Returns the process and the lock, as the holder if it is granted.
+    /// Returns the process, the lock and the permits, as the holder if it is granted.
     pub fn holder(&self) -> Holder {
-        Holder { process: self.process, key: self.key }
+        Holder { process: self.process, key: self.key, permits: self.permits }
     }
 
     /// The `ok` of the acquire, if it was granted.

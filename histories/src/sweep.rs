@@ -30,6 +30,9 @@
 //! [search](crate::search). The claims of [`holds`](crate::holds) are so by construction, if each
 //! is taken for a process of its own, which does nothing after an operation of unknown outcome.
 //!
+//! A hold may be of several permits, which are taken at one point and given back at one point. Such
+//! are only the claims of belief: `strict` leaves operations on several permits to the search.
+//!
 //! The **definite hold** of a granted acquire runs from its `ok` to the `invoke` of its release,
 //! if there is one. It is exclusive from the `ok` of what made it so (the acquire, an upgrade) to
 //! the `invoke` of what makes it shared again (a downgrade), and shared otherwise. Of a conversion
@@ -93,7 +96,7 @@ pub(crate) mod strict;
 /// The sets of holds that are legal. Each is closed as the proof asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// At most so many, of whomever: 1 for a mutex.
+    /// At most so many permits, of whomever: 1 for a mutex.
     Permits(u32),
     /// One exclusive hold alone, or shared ones.
     ReadWrite,
@@ -106,7 +109,7 @@ pub enum Rule {
 /// The kind of holds that overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overlap {
-    /// Two exclusive ones, or one more than the rule allows.
+    /// Two exclusive ones, or one with more permits than the others leave by the rule.
     DoubleHold,
     /// A shared and an exclusive one.
     ReaderWriter,
@@ -136,13 +139,15 @@ pub struct HoldChange {
     pub to: Option<Mode>,
 }
 
-/// The process that holds a lock, and the lock.
+/// The process that holds a lock, the lock, and the permits that it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// The process number.
     pub process: u32,
     /// The lock, as a small number.
     pub key: usize,
+    /// The number of permits; 1 of any lock that is no semaphore.
+    pub permits: u32,
 }
 
 /// The definite holds of one key at the place that the sweep has reached.
@@ -150,6 +155,8 @@ pub struct Holder {
 struct DefiniteHolds {
     exclusive: ModeHolds,
     shared: ModeHolds,
+    /// The permits that are held, where the rule is about them.
+    permits: u64,
     /// Its set of holds was illegal, and it is not looked at any more.
     over: bool,
 }
@@ -211,11 +218,17 @@ impl<H: Fn(u32) -> Holder> Sweep<H> {
         if before == change.to {
             return;
         }
+        let permits = match self.rule {
+            Rule::Permits(_) => u64::from((self.holder)(change.hold).permits),
+            Rule::ReadWrite | Rule::Others | Rule::Reentrant(_) => 1,
+        };
         let active = &mut self.keys[key];
         if let Some(mode) = before {
             active.of(mode).live -= 1;
+            active.permits -= permits;
         }
         let Some(mode) = change.to else { return };
+        active.permits += permits;
         if active.count() > 0 && !active.over {
             self.conflicts(change, key, mode, found);
         }
@@ -262,7 +275,7 @@ impl<H: Fn(u32) -> Holder> Sweep<H> {
     fn forbids(&mut self, oldest: u32, new: u32, key: usize) -> bool {
         let active = &mut self.keys[key];
         match self.rule {
-            Rule::Permits(permits) => active.count() >= permits,
+            Rule::Permits(permits) => active.permits > u64::from(permits),
             Rule::Reentrant(depth) => {
                 // As long as the set is legal, all are of one process: the oldest tells whose.
                 let process = |hold| (self.holder)(hold).process;

@@ -106,7 +106,20 @@ pub(crate) fn by_recipe(
 pub(crate) fn of_overlap(case: &Case<'_>, first: &Claim, second: &Claim, at: u64) -> Causes {
     match case.ownership() {
         Some(books) => by_ledger(case, books, (first, second), at).into(),
-        None => possible::of_loss(case, &[first, second], case.time(at)),
+        None => possible::of_loss(case, &overlapping(case, (first, second), at), case.time(at)),
+    }
+}
+
+/// Returns the claims of an overlap, any of which may have been lost: the two, or all that held
+/// permits of a semaphore.
+pub(crate) fn overlapping<'a>(
+    case: &'a Case<'_>,
+    (first, second): (&'a Claim, &'a Claim),
+    at: u64,
+) -> Vec<&'a Claim> {
+    match case.run.info.lock.promises.permits {
+        1 => vec![first, second],
+        _ => case.holders(second.key, at),
     }
 }
 

@@ -101,6 +101,19 @@ fn a_kill_bites_whoever_frees() {
 }
 
 #[test]
+fn those_contend_for_whom_too_few_permits_are_left() {
+    let semaphore = |text: &str, permits: u32| {
+        let mut run = picture(text);
+        (run.info.lock.promises.permits, run.info.lock.promises.shared) = (permits, false);
+        run
+    };
+    misses(&semaphore(BUSY, 2), "nobody had to wait");
+    let told = covered(&semaphore(&BUSY.replace("p1 ", "p1*2 "), 2));
+    assert!(told.starts_with("10 grants by 2 processes, 5 contended"), "{told}");
+    misses(&semaphore(&BUSY.replace("p1 ", "p1*2 "), 3), "nobody had to wait");
+}
+
+#[test]
 fn readers_contend_with_writers() {
     let mut run = picture(&BUSY.replacen('A', "S", 3));
     assert!(covered(&run).starts_with("10 grants"));

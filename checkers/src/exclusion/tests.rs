@@ -17,8 +17,10 @@ fn two_exclusive_holds_overlap() {
     );
 }
 
-const TWO_PERMITS: Gallery =
-    Gallery { checker: &Exclusion, info: |info| info.lock.promises.permits = 2 };
+const TWO_PERMITS: Gallery = Gallery {
+    checker: &Exclusion,
+    info: |info| (info.lock.promises.permits, info.lock.promises.shared) = (2, false),
+};
 
 #[test]
 fn a_semaphore_lets_in_as_many_as_it_has_permits() {
@@ -38,6 +40,65 @@ fn a_semaphore_lets_in_as_many_as_it_has_permits() {
         "double hold",
         1,
     );
+}
+
+#[test]
+fn a_semaphore_counts_permits_and_not_holders() {
+    TWO_PERMITS.rejects(
+        "
+        p0*2 | A====R
+        p1   |   A====R
+        ",
+        "double hold",
+        1,
+    );
+    TWO_PERMITS.rejects(
+        "
+        p0   | A====R
+        p1*2 |   A====R
+        p2   |        A==R
+        ",
+        "double hold",
+        1,
+    );
+    TWO_PERMITS.accepts(
+        "
+        p0*2 | A==R
+        p1   |     A===R
+        p2   |      A=R
+        p1*2 |          A=R
+        ",
+    );
+    let three = Gallery { checker: &Exclusion, info: |info| info.lock.promises.permits = 3 };
+    let picture = "
+        p0*2 | A====R
+        p1   |   A====R
+        p2   |        A==R
+        ";
+    three.accepts(picture);
+    three.rejects(&picture.replace("p1  ", "p1*3"), "double hold", 1);
+}
+
+#[test]
+fn an_over_admission_is_told_in_permits_with_all_who_hold_them() {
+    let verdict = TWO_PERMITS.judge(
+        "
+        p0       | A=======R
+        p1       |  A=========R
+        p2*2     |      A====R
+        pause c1 |   [    ]
+        ",
+    );
+    assert_eq!(verdict.summary, "1 of 3 grants were given while too few of 2 permits were free");
+    assert_eq!(
+        verdict.anomalies[0].explanation,
+        "process 0 acquired at 0.000 s; process 1 acquired at 0.100 s and was paused at 0.200 s \
+         while it held; process 2 acquired 2 permits at 0.500 s; process 1 ran on at 0.700 s; \
+         process 0 released at 0.800 s; 4 permits were held at once, of 2"
+    );
+    // The pause of any holder can be why.
+    let causes = verdict.anomalies[0].cause;
+    assert!(causes.contains(base::Cause::HolderPaused), "{causes:?}");
 }
 
 #[test]

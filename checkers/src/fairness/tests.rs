@@ -115,6 +115,19 @@ fn few_that_come_later_starve_nobody() {
     assert!(said.contains("at most 4 overtook one acquire"), "{said}");
 }
 
+/// A semaphore of two permits is free for one acquire and not for another, which asks for more.
+#[test]
+fn an_acquire_of_several_permits_starves_while_too_few_are_free() {
+    let semaphore = Gallery {
+        checker: &Fairness,
+        info: |info| (info.lock.promises.permits, info.run.clients) = (2, 3),
+    };
+    // One holds a permit throughout, and the others come and go.
+    let picture = |waiter: &str| format!("p1 | A\n{waiter} | a\np2 |  {}", "AR".repeat(60));
+    semaphore.rejects(&picture("p0*2"), "starvation", 1);
+    semaphore.does_not_apply(&picture("p0"));
+}
+
 /// A lock without a queue, of two workers, that others are granted a tenth of a second after each
 /// other.
 fn lottery(grants: usize, promised: Option<u32>) -> Verdict {

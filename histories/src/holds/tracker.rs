@@ -151,6 +151,7 @@ impl Read {
             process,
             key: self.keys.id(&event.key),
             mode: event.mode.unwrap_or_default(),
+            permits: event.value.map_or(1, |permits| u32::try_from(permits).unwrap_or(u32::MAX)),
             token: None,
             invoke: event.index,
             answer: AcquireAnswer::Open,

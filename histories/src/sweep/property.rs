@@ -147,8 +147,9 @@ fn believed(history: &History) -> Vec<Operation> {
         };
         match (event.f, event.kind) {
             (F::Acquire, Kind::Invoke) => {
-                let id = begin(at as u32, OperationKind::acquire(mode));
-                asked.insert(client, id);
+                let permits = event.value.map_or(1, |permits| permits as u32);
+                let action = OperationKind::Acquire { mode, token: None, permits };
+                asked.insert(client, begin(at as u32, action));
             }
             (F::Convert, Kind::Invoke) => {
                 if let Some(grant) = held.get(&client) {
@@ -158,7 +159,9 @@ fn believed(history: &History) -> Vec<Operation> {
             (F::Release, Kind::Invoke) | (F::Lost, _) | (F::Death, _) => {
                 converting.remove(&client);
                 if let Some(grant) = held.remove(&client) {
-                    begin(grant, OperationKind::RELEASE);
+                    let value = history.get(grant.into()).and_then(|asked| asked.value);
+                    let permits = value.map_or(1, |permits| permits as u32);
+                    begin(grant, OperationKind::Release { mode: None, permits });
                 }
                 if event.f == F::Death {
                     asked.remove(&client);
@@ -237,6 +240,45 @@ fn play(rng: &mut Rng, events: u64) -> History {
         };
     }
     history
+}
+
+/// The same history of a semaphore, of which an acquire takes one permit, two or three.
+fn of_permits(history: &History, rng: &mut Rng) -> History {
+    let mut asked: BTreeMap<Process, u64> = BTreeMap::new();
+    let mut of_permits = History::default();
+    for event in history.events().iter().filter(|event| event.f != F::Convert) {
+        let mut event = Event { mode: None, ..event.clone() };
+        if event.f == F::Acquire {
+            if event.kind == Kind::Invoke {
+                asked.insert(event.process, 1 + rng.below(3));
+            }
+            event.value = asked.get(&event.process).copied().filter(|permits| *permits > 1);
+        }
+        of_permits.push(event);
+    }
+    of_permits
+}
+
+#[test]
+fn belief_in_permits() {
+    let cases = cases(20_000);
+    let mut legal = 0;
+    for seed in 0..cases {
+        let mut rng = Rng::fork(19, seed);
+        let events = 4 + rng.below(28);
+        let history = of_permits(&play(&mut rng, events), &mut rng);
+        let operations = believed(&history);
+        let right = sweep(&Claims::of(&history), Rule::Permits(4)).is_empty();
+        let model = Semaphore { permits: 4 };
+        let found = searched(&model, &operations, usize::MAX);
+        let shown = || format!("seed {seed}: {found:?}\n{}", history.to_jsonl());
+        assert_eq!(right, found == SearchAnswer::Legal, "{}", shown());
+        if operations.len() <= 12 {
+            assert_eq!(right, brute(&model, &operations), "{}", shown());
+        }
+        legal += u64::from(right);
+    }
+    assert!((cases / 5..cases * 4 / 5).contains(&legal), "{legal} of {cases} are right");
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn swept(lock: StrictLock, operations: &[&Operation], until: u64) -> Option<Opti
 }
 
 fn holder(operations: &[&Operation]) -> impl Fn(u32) -> Holder {
-    |hold| Holder { process: operations[hold as usize].process, key: 0 }
+    |hold| Holder { process: operations[hold as usize].process, key: 0, permits: 1 }
 }
 
 /// The operation that a change of a hold comes from.
