@@ -18,7 +18,8 @@
 One object serves a client process; its workers call it from a thread each. `acquire` returns the grant, which may be
 anything but None: that is "not granted". A grant with an attribute `fencing_token`, a whole number, is fenced; one with
 `valid_seconds` says for how long it is good from now on. A lock
-that readers share takes a third argument, `shared`; one whose writers become readers has `convert(grant, shared)`, which
+that readers share takes a third argument, `shared`; a semaphore of which an acquire can take several permits, all or
+none, takes one of the name `permits`; one whose writers become readers has `convert(grant, shared)`, which
 returns the new grant; one that can be given more time has `extend(grant)`, which returns the grant, or None if it is
 over; `held(grant)` says whether the lock still claims it. It may take a second argument, the seconds for which an answer
 counts: a later one claims nothing. An exception of `definite` says that nothing has happened;
@@ -117,10 +118,12 @@ class _Calls:
 
 def _abilities(lock):
     """What a lock can do beyond the four requests, by what it defines."""
-    takes = len(inspect.signature(lock.acquire).parameters)
+    parameters = inspect.signature(lock.acquire).parameters
+    takes = len(parameters.keys() - {"permits"})
     can = [name for name in ("convert", "extend", "held") if hasattr(lock, name)]
     cancels = all(map(inspect.iscoroutinefunction, (lock.acquire, lock.release)))
-    return can + ["workers"] + ["timed"] * (takes > 1) + ["shared"] * (takes > 2) + ["cancel"] * cancels
+    takes = {"timed": takes > 1, "shared": takes > 2, "permits": "permits" in parameters, "cancel": cancels}
+    return can + ["workers"] + [name for name, is_able in takes.items() if is_able]
 
 
 def _work(lock, calls, requests, say, definite):
@@ -157,8 +160,10 @@ def _answer(lock, calls, grants, request):
     elif operation == "extend":
         grant = call(lock.extend, grants[hold])
     else:
+        takes = inspect.signature(lock.acquire).parameters.keys()
+        permits = {"permits": request.get("permits", 1)} if "permits" in takes else {}
         arguments = [request["key"], request["acquire_timeout_ns"] / 1e9, shared]
-        grant = call(lock.acquire, *arguments[: len(inspect.signature(lock.acquire).parameters)])
+        grant = call(functools.partial(lock.acquire, **permits), *arguments[: len(takes - {"permits"})])
     if grant is None:
         return {"type": "fail", "error": "not granted"}
     grants[hold] = grant

@@ -106,6 +106,10 @@ pub struct Acquire {
     pub hold: usize,
     /// The mode in which it is to be held.
     pub mode: Mode,
+    /// The number of permits to take, all or none. Other numbers than 1 are sent only to a client
+    /// that says it can take several.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub permits: u32,
     /// The longest time that the client may wait for it.
     pub acquire_timeout_ns: u64,
 }
@@ -180,6 +184,11 @@ impl Default for Init {
 
 fn one() -> u32 {
     1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 const fn version() -> u32 {

@@ -21,11 +21,13 @@ pub enum ClientAbility {
     Cancel,
     /// It answers a worker while another one waits for the lock.
     Workers,
+    /// It takes the permits of an acquire.
+    Permits,
 }
 
 impl ClientAbility {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Shared,
         Self::Timed,
         Self::Convert,
@@ -33,6 +35,7 @@ impl ClientAbility {
         Self::Held,
         Self::Cancel,
         Self::Workers,
+        Self::Permits,
     ];
 
     /// The word for it in the answer to `init`.
@@ -45,6 +48,7 @@ impl ClientAbility {
             Self::Held => "held",
             Self::Cancel => "cancel",
             Self::Workers => "workers",
+            Self::Permits => "permits",
         }
     }
 
@@ -60,12 +64,13 @@ impl ClientAbility {
             Self::Held => "answers `held`",
             Self::Cancel => "carries out `cancel`",
             Self::Workers => "answers a worker while another one waits for the lock",
+            Self::Permits => "takes the `permits` of an `acquire`: all of them, or none",
         }
     }
 
     /// Returns true if a client is believed to have it that does not say what it can.
     pub const fn is_assumed(self) -> bool {
-        !matches!(self, Self::Cancel)
+        !matches!(self, Self::Cancel | Self::Permits)
     }
 
     /// Returns the abilities that a task needs of clients, on a lock that readers may share or not.
@@ -74,6 +79,7 @@ impl ClientAbility {
         let needs = |ability: Self| match ability {
             Self::Shared => shared && task.readers > 0.0,
             Self::Workers => task.workers > 1,
+            Self::Permits => task.several,
             _ => steps().any(|step| Self::of(*step) == Some(ability)),
         };
         Self::ALL.into_iter().filter(|ability| needs(*ability)).collect()
@@ -116,6 +122,8 @@ mod tests {
         assert_eq!(needed(&writers, true), []);
         let two = Task { workers: 2, ..Task::CONTEND };
         assert_eq!(needed(&two, false), [ClientAbility::Workers]);
+        let several = Task { several: true, ..Task::CONTEND };
+        assert_eq!(needed(&several, false), [ClientAbility::Permits]);
     }
 
     #[test]

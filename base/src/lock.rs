@@ -64,6 +64,8 @@ pub enum ReleaseError {
 
 /// The refusal of a lock whose grants keep their mode.
 const NO_CONVERT: &str = "its grants keep their mode";
+/// The refusal of a lock whose acquires take one permit each.
+const ONE_PERMIT: &str = "it takes one permit at a time";
 /// The refusal of a lock whose grants live for a time that is set.
 const NO_EXTENSION: &str = "its grants cannot be extended";
 
@@ -77,6 +79,16 @@ pub trait Lock {
         mode: Mode,
         timeout: Duration,
     ) -> LocalFuture<'_, Result<Grant, AcquireError>>;
+
+    /// Waits for so many permits of a lock that has several, more than one, at most for `timeout`.
+    /// It takes all of them at once or none, and a release frees them all. Most locks refuse.
+    fn acquire_permits(
+        &mut self,
+        _permits: u32,
+        _timeout: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(std::future::ready(Err(AcquireError::Failed(ONE_PERMIT.into()))))
+    }
 
     /// Frees the lock, and returns what the store said that it removed.
     fn release(&mut self, grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>>;
@@ -119,6 +131,14 @@ pub trait Lock {
 pub trait Recipe {
     async fn acquire(&mut self, mode: Mode, timeout: Duration) -> Result<Grant, AcquireError>;
 
+    async fn acquire_permits(
+        &mut self,
+        _permits: u32,
+        _timeout: Duration,
+    ) -> Result<Grant, AcquireError> {
+        Err(AcquireError::Failed(ONE_PERMIT.into()))
+    }
+
     async fn release(&mut self, grant: Grant) -> Result<Removed, ReleaseError>;
 
     async fn convert(&mut self, _grant: Grant, _to: Mode) -> Result<Grant, AcquireError> {
@@ -145,6 +165,14 @@ impl<R: Recipe> Lock for R {
         timeout: Duration,
     ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
         Box::pin(Recipe::acquire(self, mode, timeout))
+    }
+
+    fn acquire_permits(
+        &mut self,
+        permits: u32,
+        timeout: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        Box::pin(Recipe::acquire_permits(self, permits, timeout))
     }
 
     fn release(&mut self, grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {

@@ -64,6 +64,8 @@ pub struct Task {
     pub scripts: &'static [&'static [Step]],
     /// The share of turns that ask for a shared hold, where the lock has any.
     pub readers: f64,
+    /// True if each turn asks for a number of permits that it draws, and not for one.
+    pub several: bool,
     /// The number of workers in each client.
     pub workers: u32,
     /// The least number of keys.
@@ -85,6 +87,8 @@ pub enum Needs {
     Extend,
     /// A holder may ask whether it still holds the lock.
     Tell,
+    /// Several may hold the lock at once, each with a permit or more.
+    Permits,
 }
 
 impl Task {
@@ -101,6 +105,7 @@ impl Task {
             Step::Release(0),
         ]],
         readers: 0.6,
+        several: false,
         workers: 1,
         keys: 1,
         rests: true,
@@ -117,6 +122,8 @@ pub struct Load {
     pub keys: u32,
     /// True if readers can hold the lock together.
     pub shared: bool,
+    /// The most permits that a turn may ask for; 1 but for a task that asks for several.
+    pub permits: u32,
     /// The time for which a worker works. A hold that is shorter than a fault can never show what
     /// the fault breaks, so some have to be long.
     pub hold: Spread,
@@ -135,6 +142,8 @@ pub struct Turn {
     pub key: u32,
     /// The mode in which it asks.
     pub mode: Mode,
+    /// The number of permits that it asks for.
+    pub permits: u32,
     /// The time for which it works.
     pub hold: Duration,
     /// The number of its script.
@@ -153,7 +162,11 @@ impl Load {
             1 => 0,
             scripts => rng.below(scripts) as u32,
         };
-        Turn { think, key, mode, hold, script }
+        let permits = match self.permits {
+            0 | 1 => 1,
+            most => 1 + rng.below(u64::from(most)) as u32,
+        };
+        Turn { think, key, mode, permits, hold, script }
     }
 }
 
@@ -235,7 +248,7 @@ mod tests {
 
     fn load(task: &'static Task, shared: bool) -> Load {
         let spread = Spread::Exponential { least: Duration::ZERO, mean: Duration::from_millis(20) };
-        Load { task, keys: 1, shared, hold: spread, think: spread, turns: None }
+        Load { task, keys: 1, shared, permits: 1, hold: spread, think: spread, turns: None }
     }
 
     #[test]
@@ -245,6 +258,14 @@ mod tests {
         let turns = (0..1_000).map(|_| load.turn(&mut rng));
         let readers = turns.filter(|turn| turn.mode == Mode::Shared).count();
         assert!((500..700).contains(&readers));
+    }
+
+    #[test]
+    fn a_turn_draws_a_permit_or_more_and_never_more_than_there_are() {
+        let load = Load { permits: 3, ..load(&Task::CONTEND, false) };
+        let mut rng = Rng::new(1);
+        let drawn: Vec<u32> = (0..100).map(|_| load.turn(&mut rng).permits).collect();
+        assert_eq!((drawn.iter().min(), drawn.iter().max()), (Some(&1), Some(&3)));
     }
 
     const NESTED: &[Step] = &[

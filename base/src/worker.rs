@@ -16,12 +16,21 @@ pub struct WorkerRequest {
     pub hold: usize,
     /// The mode that it asks for, or in which the lock is held.
     pub mode: Mode,
+    /// The number of permits that an acquire asks for.
+    pub permits: u32,
     /// The longest time that an acquire waits, or an answer counts.
     pub wait: Wait,
     /// True for the read of a shared holder in place of a write.
     pub again: bool,
     /// The part of the turn's hold after which it is cancelled, if it has not ended by then.
     pub cancel: Option<u32>,
+}
+
+impl WorkerRequest {
+    /// Returns the number of permits that it asks for, if it is an acquire of several.
+    pub fn several(&self) -> Option<u64> {
+        (self.f == F::Acquire && self.permits != 1).then_some(self.permits.into())
+    }
 }
 
 /// The next step of a worker.
@@ -62,8 +71,8 @@ pub struct WorkerMachine {
     walk: Walk,
     /// The number of keys.
     keys: u32,
-    /// The key and the mode of the turn.
-    turn: (u32, Mode),
+    /// The key, the mode and the permits of the turn.
+    turn: (u32, Mode, u32),
     grants: [WorkerGrant; HOLDS],
     open: Option<WorkerRequest>,
 }
@@ -73,12 +82,17 @@ impl WorkerMachine {
     pub fn new(keys: u32, key: u32, mode: Mode) -> Self {
         let key = key % keys;
         let grants = [WorkerGrant::of(key, mode); HOLDS];
-        Self { walk: Walk::new(&[]), keys, turn: (key, mode), grants, open: None }
+        Self { walk: Walk::new(&[]), keys, turn: (key, mode, 1), grants, open: None }
     }
 
     /// Begins a turn by this script, about this key.
     pub fn begin(&mut self, script: &'static [Step], key: u32, mode: Mode) {
         *self = Self { walk: Walk::new(script), ..Self::new(self.keys, key, mode) };
+    }
+
+    /// Has the acquires of the turn ask for so many permits each.
+    pub const fn take_permits(&mut self, permits: u32) {
+        self.turn.2 = permits;
     }
 
     /// Takes the next step of the turn.
@@ -95,7 +109,7 @@ impl WorkerMachine {
                 Step::Convert(hold, mode) if self.grants[hold].mode == mode => continue,
                 Step::Convert(hold, mode) => (F::Convert, hold, mode, Wait::Long),
                 Step::Acquire { hold, key, wait } => {
-                    let (first, mode) = self.turn;
+                    let (first, mode, _) = self.turn;
                     self.grants[hold] = WorkerGrant::of((first + key) % self.keys, mode);
                     (F::Acquire, hold, mode, wait)
                 }
@@ -113,7 +127,8 @@ impl WorkerMachine {
                 }
             };
             let again = f == F::Read && matches!(step, Step::Write(_));
-            let operation = WorkerRequest { f, hold, mode, wait, again, cancel };
+            let permits = self.turn.2;
+            let operation = WorkerRequest { f, hold, mode, permits, wait, again, cancel };
             self.open = Some(operation);
             return WorkerStep::Request(operation);
         }
@@ -132,11 +147,11 @@ impl WorkerMachine {
     /// Returns the command for the client with which an operation begins. `key` is the name of its
     /// key; an acquire waits for so many nanoseconds at most, and so long an answer counts.
     pub fn command(operation: WorkerRequest, key: Key, wait_ns: u64) -> Command {
-        let WorkerRequest { f, hold, mode, .. } = operation;
+        let WorkerRequest { f, hold, mode, permits, .. } = operation;
         match f {
             F::Acquire => {
                 let acquire_timeout_ns = wait_ns;
-                Command::Acquire(Box::new(Acquire { key, hold, mode, acquire_timeout_ns }))
+                Command::Acquire(Box::new(Acquire { key, hold, mode, permits, acquire_timeout_ns }))
             }
             F::Convert => Command::Convert { hold, mode },
             F::Extend => Command::Extend { hold },

@@ -1,6 +1,6 @@
 //! Canaries: locks that are broken on purpose must be caught, else a green row shows nothing.
 
-use base::{AcquireError, Grant, LocalFuture, Lock, Mode, ReleaseError};
+use base::{AcquireError, Grant, LocalFuture, Lock, Mode, ReleaseError, RunSpec};
 use checkers::Judgement;
 use picklock::setup::Setup;
 use picklock::simulate;
@@ -44,10 +44,15 @@ static DEAF: LockSpec = LockSpec {
 
 /// Counts the seeds, of 100, that show an anomaly.
 fn caught(lock: &LockSpec, nemesis: &str, anomaly: &str) -> usize {
+    caught_at("contend", lock, nemesis, anomaly)
+}
+
+/// The same at a task.
+fn caught_at(task: &str, lock: &LockSpec, nemesis: &str, anomaly: &str) -> usize {
     let lock = lock.lock();
     let shows = |seed: &u64| {
-        let setup = Setup::new(&lock, lock.info.run(nemesis, *seed))
-            .unwrap_or_else(|error| panic!("{error}"));
+        let run = RunSpec { task: task.into(), ..lock.info.run(nemesis, *seed) };
+        let setup = Setup::new(&lock, run).unwrap_or_else(|error| panic!("{error}"));
         let run = simulate::run(&setup).expect("the simulator runs");
         Judgement::of(&run).verdicts.iter().any(|verdict| verdict.shows(anomaly))
     };
@@ -92,6 +97,54 @@ static DECEIVED: LockSpec = LockSpec {
     longest_hold: workloads::BELOW_TTL,
     open: &On::<Redis>::one(open_deceived),
 };
+
+/// `redis-semaphore`, but it takes one permit, whatever it is asked for.
+struct Stingy(Box<dyn Lock>);
+
+impl Lock for Stingy {
+    fn acquire(
+        &mut self,
+        mode: Mode,
+        timeout: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        self.0.acquire(mode, timeout)
+    }
+
+    fn acquire_permits(
+        &mut self,
+        _permits: u32,
+        timeout: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        self.0.acquire(Mode::Exclusive, timeout)
+    }
+
+    fn release(&mut self, grant: Grant) -> LocalFuture<'_, Result<base::Removed, ReleaseError>> {
+        self.0.release(grant)
+    }
+}
+
+fn open_stingy(link: Rc<dyn base::Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
+    let lock = workloads::find("redis-semaphore").expect("a lock of the catalogue");
+    let on = lock.open.on::<Redis>().expect("it is a lock on Redis");
+    Box::new(Stingy(on.open(link, settings)))
+}
+
+static STINGY: LockSpec = LockSpec {
+    name: "redis-semaphore-stingy",
+    summary: "a canary",
+    promises: base::Promises { permits: 2, recovers: Some(1), ..base::Promises::MUTEX },
+    breaks: &[],
+    longest_hold: workloads::BELOW_TTL,
+    open: &On::<Redis>::one(open_stingy),
+};
+
+#[test]
+fn a_semaphore_that_takes_one_permit_for_two_is_caught_by_those_who_ask_for_two() {
+    assert_eq!(caught_at("permits", &STINGY, "none", "double hold"), 100);
+    assert_eq!(caught(&STINGY, "none", "double hold"), 0);
+    let honest = workloads::find("redis-semaphore").expect("a lock of the catalogue");
+    assert_eq!(caught_at("permits", honest, "none", "double hold"), 0);
+}
 
 #[test]
 fn a_client_that_is_told_no_while_it_holds_the_lock_is_a_phantom() {

@@ -43,7 +43,7 @@ impl Clients {
         self.requests += 1;
         let acquire_timeout_ns = timeout.as_nanos() as u64;
         let (key, mode) = ("k".into(), Mode::Exclusive);
-        let wanted = Acquire { key, hold: 0, mode, acquire_timeout_ns };
+        let wanted = Acquire { key, hold: 0, mode, permits: 1, acquire_timeout_ns };
         let command = Command::Acquire(Box::new(wanted));
         self.backend.send(number, ClientRequest { id: self.requests, worker: number, command });
         self.requests

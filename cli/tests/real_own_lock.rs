@@ -239,6 +239,7 @@ fn what_a_program_cannot_have_is_refused_before_the_run() {
         (&["--on", "redis", "--backend", "sim"], "a program runs on real servers only"),
         (&["--on", "postgres", "--servers", "server-0=127.0.0.1:1"], "give --backend local"),
         (&["--on", "redis", "--promises", "recover"], "did you mean recovers?"),
+        (&["--on", "redis", "--task", "permits"], "give --permits 2 or more, if it has them"),
     ];
     for (args, words) in refused {
         let output = picklock(&folder, &[&["test", "--client", "true"], *args].concat());

@@ -80,7 +80,8 @@ impl Talk {
             // What ended in doubt stays taken, so that no key is asked for twice.
             let key = format!("round-{}-key-{number}", self.rounds).as_str().into();
             let acquire_timeout_ns = PATIENCE.as_nanos() as u64;
-            let wanted = Acquire { key, hold: 0, mode: Mode::Exclusive, acquire_timeout_ns };
+            let mode = Mode::Exclusive;
+            let wanted = Acquire { key, hold: 0, mode, permits: 1, acquire_timeout_ns };
             if let ClientReply::Ok { .. } = self.ask(Command::Acquire(Box::new(wanted))) {
                 lockable.insert(number);
                 self.ask(Command::Release { hold: 0 });

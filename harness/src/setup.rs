@@ -353,7 +353,9 @@ fn load(lock: &TestedLock, run: &RunSpec, task: &'static Task) -> Load {
     let think = run.think().spread(thinks);
     let at_once = Spread::Exactly(Duration::ZERO);
     let (hold, think) = if task.rests { (hold, think) } else { (at_once, at_once) };
-    Load { task, keys: run.keys, shared: lock.info.promises.shared, hold, think, turns: None }
+    let base::Promises { shared, permits, .. } = lock.info.promises;
+    let permits = if task.several { permits } else { 1 };
+    Load { task, keys: run.keys, shared, permits, hold, think, turns: None }
 }
 
 fn world(lock: &TestedLock, run: &RunSpec, task: &Task, links: LinkDelays) -> WorldSpec {

@@ -195,6 +195,7 @@ impl DrivenWorker {
         };
         self.turn = turn;
         self.machine.begin(round.load.task.scripts[turn.script as usize], turn.key, turn.mode);
+        self.machine.take_permits(turn.permits);
         let until = match (&self.turns, round.origin) {
             (TurnSource::Drawn(..), _) => now + turn.think,
             (TurnSource::Listed(_), Some(origin)) => now.max(origin + turn.think),
@@ -255,7 +256,7 @@ impl DrivenWorker {
         (self.open, self.call) = (request, None);
         self.begun = recorder.history().events().len() as u64;
         let WorkerRequest { f, hold, mode, wait, .. } = operation;
-        let value = self.machine.to_write(operation);
+        let value = self.machine.to_write(operation).or(operation.several());
         self.record(hold, (now, Kind::Invoke, f), round, recorder, |event| {
             (event.value, event.mode) = (value, Some(mode));
         });
@@ -425,6 +426,7 @@ impl DrivenWorker {
         let is_refused = kind == Kind::Fail && matches!(f, F::Extend | F::Valid);
         self.record(hold, (at, kind, f), round, recorder, |event| {
             (event.facts, event.error, event.mode) = (facts, error, Some(mode));
+            event.value = operation.several();
         });
         match kind {
             _ if is_refused => self.give_up_hold(hold, "its lock says so", at, round, recorder),

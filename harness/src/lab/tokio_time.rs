@@ -306,6 +306,15 @@ impl Lock for OnTokio {
         clockwork.run(Beside::Nothing, lock.acquire(mode, timeout))
     }
 
+    fn acquire_permits(
+        &mut self,
+        permits: u32,
+        timeout: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        let Self { lock, clockwork } = self;
+        clockwork.run(Beside::Nothing, lock.acquire_permits(permits, timeout))
+    }
+
     fn release(&mut self, grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>> {
         let Self { lock, clockwork } = self;
         clockwork.run(Beside::Nothing, lock.release(grant))

@@ -25,9 +25,9 @@ impl Played {
     }
 
     pub(crate) fn turn(&mut self, worker: u32, at: Mono, turn: &base::Turn) {
-        let base::Turn { key, mode, hold, script, .. } = *turn;
-        let hold_ns = hold.as_nanos() as u64;
-        self.turns.push((worker, PlannedTurn { at_ns: at.nanos(), key, mode, hold_ns, script }));
+        let base::Turn { key, mode, permits, hold, script, .. } = *turn;
+        let (at_ns, hold_ns) = (at.nanos(), hold.as_nanos() as u64);
+        self.turns.push((worker, PlannedTurn { at_ns, key, mode, permits, hold_ns, script }));
     }
 
     pub(crate) fn fault(&mut self, fault: &Fault, lasts: Duration, view: &View<'_>) {

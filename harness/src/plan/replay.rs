@@ -46,6 +46,9 @@ pub struct PlannedTurn {
     /// The mode in which it asks.
     #[serde(skip_serializing_if = "is_usual", default)]
     pub mode: Mode,
+    /// The number of permits that it asks for.
+    #[serde(skip_serializing_if = "is_one", default = "one")]
+    pub permits: u32,
     /// The time that it works while it holds the lock.
     #[serde(skip_serializing_if = "is_usual", default)]
     pub hold_ns: u64,
@@ -59,6 +62,15 @@ fn is_usual<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
+const fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
 impl PlannedTurn {
     /// The same as a drawn turn, which thinks until its time.
     pub fn drawn(self) -> base::Turn {
@@ -66,6 +78,7 @@ impl PlannedTurn {
             think: Duration::from_nanos(self.at_ns),
             key: self.key,
             mode: self.mode,
+            permits: self.permits,
             hold: Duration::from_nanos(self.hold_ns),
             script: self.script,
         }

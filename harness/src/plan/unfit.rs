@@ -38,6 +38,7 @@ const fn remedy(ability: ClientAbility) -> &'static str {
         ClientAbility::Held => "give its lock a method `held`",
         ClientAbility::Cancel => "have it carry out `cancel` (docs/protocol.md)",
         ClientAbility::Workers => "have it serve each worker by a thread of its own",
+        ClientAbility::Permits => "have its `acquire` take `permits`",
     }
 }
 
@@ -75,5 +76,7 @@ mod tests {
              its answer to `init`: give its lock a method `extend`, or give --task contend"
         );
         assert_eq!(of(Some(2), None), Some(UnfitClient::Version(2)));
+        let several = UnfitClient::of(&[ClientAbility::Permits], "permits", (None, None));
+        assert!(several.is_some(), "nobody is believed to take several permits");
     }
 }

@@ -90,6 +90,7 @@ pub fn check_task(lock: &TestedLock, task: &Task) -> Result<(), SetupError> {
         Needs::Downgrade => promises.downgrades,
         Needs::Extend => promises.extends,
         Needs::Tell => promises.tells,
+        Needs::Permits => promises.permits > 1,
     };
     let lacks = |needs: &Needs| !promised(*needs, &lock.info.promises);
     let Some(needs) = task.needs.filter(lacks) else { return Ok(()) };
@@ -100,10 +101,12 @@ pub fn check_task(lock: &TestedLock, task: &Task) -> Result<(), SetupError> {
         Needs::Downgrade => ("a lock whose writer can become a reader", "downgrades"),
         Needs::Extend => ("a lock whose holder can ask for more time", "extends"),
         Needs::Tell => ("a lock that says whether it is still held", "tells"),
+        Needs::Permits => ("a lock of several permits", "permits"),
     };
-    let remedy = match lock.opener.program() {
-        Some(_) => format!("--promises {word}, if it is one after all"),
-        None => format!("--algo {}", able.join(" or ")),
+    let remedy = match (lock.opener.program(), needs) {
+        (Some(_), Needs::Permits) => "--permits 2 or more, if it has them after all".into(),
+        (Some(_), _) => format!("--promises {word}, if it is one after all"),
+        (None, _) => format!("--algo {}", able.join(" or ")),
     };
     Err(SetupError::Task { task: task.name, needs: what, lock: lock.name().into(), remedy })
 }

@@ -80,6 +80,7 @@ fn turn(lock: &TestedLock, found: &Schedule, spread: u64, rng: &mut Rng) -> Plan
         at_ns: rng.below(spread + 1),
         key: like.map_or(0, |turn| turn.key),
         mode: if shared && rng.chance(0.5) { Mode::Shared } else { Mode::Exclusive },
+        permits: like.map_or(1, |turn| turn.permits),
         hold_ns: if rng.chance(0.5) { rng.below(longest + 1) } else { rng.below(50_000_000) },
         script: like.map_or(0, |turn| turn.script),
     }

@@ -165,18 +165,19 @@ impl<S: Store> Worker<S> {
     }
 
     async fn acquire(&mut self, wanted: Acquire, mailbox: &mut dyn Mailbox) -> ClientReply {
-        let Acquire { key, hold, mode, acquire_timeout_ns } = wanted;
+        let Acquire { hold, .. } = wanted;
         if self.holds.get(hold).is_none_or(Option::is_some) {
             return ClientReply::fail("the number of this hold is taken, or too high");
         }
-        let place = self.place(&key, hold);
+        let place = self.place(&wanted.key, hold);
         let Some(mut lock) = self.locks[place].lock.take() else {
             return ClientReply::fail("the lock is at work");
         };
-        let asked = self.ask(lock.as_mut(), (&key, mode), acquire_timeout_ns, mailbox).await;
+        let asked = self.ask(lock.as_mut(), &wanted, mailbox).await;
         let reply = match asked {
             Ok(grant) => {
                 let (token, facts) = (grant.token, facts_of(&grant));
+                let key = wanted.key;
                 self.holds[hold] = Some(HeldGrant { key, lock: place, grant, lost: false });
                 ClientReply::done(token, facts)
             }
@@ -192,22 +193,25 @@ impl<S: Store> Worker<S> {
     async fn ask(
         &mut self,
         lock: &mut dyn Lock,
-        (key, mode): (&Key, Mode),
-        acquire_timeout_ns: u64,
+        wanted: &Acquire,
         mailbox: &mut dyn Mailbox,
     ) -> Result<Grant, AcquireError> {
-        let acquire_timeout = Duration::from_nanos(acquire_timeout_ns);
+        let acquire_timeout = Duration::from_nanos(wanted.acquire_timeout_ns);
         let client = self.client.clone();
         // Some recipes know no timeout and some forget it while they clean up: after twice the
         // time nobody waits any longer, and nobody knows what the store will make of it.
         let deadline = client.world().sleep(acquire_timeout.max(self.process.ttl) * 2);
+        let granted = match wanted.permits {
+            1 => lock.acquire(wanted.mode, acquire_timeout),
+            several => lock.acquire_permits(several, acquire_timeout),
+        };
         let acquire = async {
-            match select(lock.acquire(mode, acquire_timeout), deadline).await {
+            match select(granted, deadline).await {
                 Either::Left((outcome, _)) => outcome,
                 Either::Right(_) => Err(AcquireError::Unknown("never came back".into())),
             }
         };
-        self.listening(acquire, AcquireError::Unknown, Some(key), mailbox).await
+        self.listening(acquire, AcquireError::Unknown, Some(&wanted.key), mailbox).await
     }
 
     /// The index of the lock for a hold of a key, which is opened when it is asked for the first

@@ -5,6 +5,7 @@ mod cancel;
 mod convert;
 mod extend;
 mod hammer;
+mod permits;
 mod readers;
 mod reenter;
 mod try_lock;
@@ -24,6 +25,7 @@ pub const TASKS: &[&Task] = &[
     &ask::TASK,
     &cancel::TASK,
     &readers::TASK,
+    &permits::TASK,
     &workers::TASK,
     &hammer::TASK,
 ];

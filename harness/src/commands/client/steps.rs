@@ -28,6 +28,7 @@ impl ClientTrial<'_> {
             self.start(process)?;
         }
         self.tell_abilities()?;
+        self.take_all()?;
         self.hold()?;
         self.wait_for_the_other()?;
         self.bear_a_pause()?;
@@ -45,6 +46,30 @@ impl ClientTrial<'_> {
             Kind::Ok => self.tell(Ok(format!("process {process} answers `init` after {took}"))),
             _ => Err(format!("it answered `init` with {}", words(&outcome))),
         }
+    }
+
+    /// Has the first client take all permits at once, if it can do that.
+    fn take_all(&mut self) -> Result<(), String> {
+        let all = self.promises.permits;
+        if all <= 1 || !self.can_do(ClientAbility::Permits) {
+            return Ok(());
+        }
+        let seen = self.ask(0, acquire_permits(all, ANSWER), ANSWER * 2)?;
+        self.expect("all permits are granted at once", "acquire", &seen, &[Kind::Ok])?;
+        let is_timed = self.can_do(ClientAbility::Timed);
+        if is_timed {
+            let seen = self.ask(1, acquire(Duration::ZERO), ANSWER)?;
+            self.expect("no other permit is granted then", "acquire", &seen, &[Kind::Fail])?;
+        }
+        let seen = self.ask(0, Command::Release { hold: 0 }, ANSWER)?;
+        self.expect("they are released together", "release", &seen, &[Kind::Ok])?;
+        if is_timed {
+            let seen = self.ask(1, acquire_permits(all, Duration::ZERO), ANSWER)?;
+            self.expect("all of them are free again", "acquire", &seen, &[Kind::Ok])?;
+            let seen = self.ask(1, Command::Release { hold: 0 }, ANSWER)?;
+            self.expect("another client releases them", "release", &seen, &[Kind::Ok])?;
+        }
+        Ok(())
     }
 
     /// Has the first client take the lock, and asks it all that there is to ask of a holder.
@@ -187,7 +212,10 @@ impl ClientTrial<'_> {
 const fn is_promised(ability: ClientAbility, promises: &Promises) -> bool {
     match ability {
         ClientAbility::Shared => promises.shared,
-        ClientAbility::Timed | ClientAbility::Cancel | ClientAbility::Workers => false,
+        ClientAbility::Timed
+        | ClientAbility::Cancel
+        | ClientAbility::Workers
+        | ClientAbility::Permits => false,
         ClientAbility::Convert => promises.downgrades,
         ClientAbility::Extend => promises.extends,
         ClientAbility::Held => promises.tells,
@@ -195,10 +223,15 @@ const fn is_promised(ability: ClientAbility, promises: &Promises) -> bool {
 }
 
 fn acquire(wait: Duration) -> Command {
+    acquire_permits(1, wait)
+}
+
+fn acquire_permits(permits: u32, wait: Duration) -> Command {
     Command::Acquire(Box::new(Acquire {
         key: "k0".into(),
         hold: 0,
         mode: Mode::Exclusive,
+        permits,
         acquire_timeout_ns: nanos(wait),
     }))
 }
