@@ -115,8 +115,8 @@ impl<'a> Evidence<'a> {
         let Claims { claims, .. } = &self.claims;
         let holds = self.holds.get_or_init(|| {
             // An end is no part of a hold, and what was never granted is met nowhere.
-            let holds = claims.iter().map(|claim| claim.definite().unwrap_or(u64::MAX..0));
-            Stretches::of(holds.map(|hold| (hold.start, hold.end.saturating_sub(1))))
+            let last = |hold: Range<u64>| (hold.start, hold.end.saturating_sub(1));
+            Stretches::of(claims.iter().map(|claim| claim.definite().map_or((u64::MAX, 0), last)))
         });
         let met = holds.meeting(at, at).map(|id| &claims[id]);
         met.filter(|claim| claim.key == key).collect()

@@ -2,10 +2,11 @@
 //!
 //! One script does it all by the server's clock (`TIME`): it removes the members whose time is over
 //! and, if the permits that are left are enough, adds a member that ends a ttl later for each that
-//! was asked for: all of them, or none. The release removes its own members. Two clients cannot count at once, and no clock of a client counts, which is what
-//! breaks the semaphore that *Redis in Action* prints first (H14): there, each client writes the
-//! time of its own clock into the set, and whoever is behind ranks before a holder. A member ends
-//! as the key of `redis-set-nx-px` does, so what breaks that lock breaks this one.
+//! was asked for: all of them, or none. The release removes its own members. Two clients cannot
+//! count at once, and no clock of a client counts, which is what breaks the semaphore that *Redis
+//! in Action* prints first (H14): there, each client writes the time of its own clock into the set,
+//! and whoever is behind ranks before a holder. A member ends as the key of `redis-set-nx-px` does,
+//! so what breaks that lock breaks this one.
 
 use base::{AcquireError, Grant, Link, Lock, Mode, Promises, Recipe, ReleaseError, Removed};
 use std::rc::Rc;

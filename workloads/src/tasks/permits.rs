@@ -1,6 +1,6 @@
-//! `permits`: clients ask for different numbers of permits of a semaphore, from one to all, each of
-//! them at once. A semaphore that takes them one by one, or fewer than it was asked for, lets in too
-//! many or nobody any more.
+//! `permits`: clients ask for different numbers of permits of a semaphore, from one to all, each
+//! time at once. A semaphore that takes them one by one, or fewer than it was asked for, lets in
+//! too many or nobody any more.
 
 use base::{Needs, Task};
 
