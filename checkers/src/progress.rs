@@ -11,6 +11,9 @@
 //! last, and nobody was granted it until `stop`, it is stuck. Who asks after a while in which
 //! nobody did, and is granted it at once, proves nothing of that while.
 //!
+//! Readers that come and go do not excuse that no writer is granted the lock in the whole quiet
+//! phase: it is stuck for writers if it is free for as long as its bound, all told, while one asks.
+//!
 //! A lock that never promises to recover is excused by definite holds alone: a dead client that
 //! keeps it for ever is the very deadlock that is sought.
 //!
@@ -61,10 +64,12 @@ mod standstill;
 #[cfg(test)]
 mod tests;
 mod waiting;
+mod writers;
 
 use culprit::{Culprit, culprit, tell};
 use standstill::{Standstill, standstills};
 use waiting::{Slept, phantom_holders, slept};
+use writers::shut_out;
 
 /// The progress checker.
 pub struct Progress;
@@ -113,6 +118,18 @@ enum LockFate {
     TooShort(u64),
     /// Nobody got it; this claim asked first.
     Stuck(usize),
+    /// Readers got it, and no writer did; this claim asked first.
+    ShutOut(usize),
+}
+
+impl LockFate {
+    /// The claim that asked first, of those that asked in vain.
+    const fn first_in_vain(&self) -> Option<usize> {
+        match self {
+            Self::Stuck(first) | Self::ShutOut(first) => Some(*first),
+            Self::Idle | Self::Granted(_) | Self::Held(_) | Self::TooShort(_) => None,
+        }
+    }
 }
 
 fn judge(name: &str, case: &Case<'_>, slowest_after_death: Option<u64>) -> Verdict {
@@ -130,7 +147,7 @@ fn judge(name: &str, case: &Case<'_>, slowest_after_death: Option<u64>) -> Verdi
             Err(why) => unclear(name, why),
         };
     }
-    let nobody = findings.iter().any(|finding| matches!(finding, LockFate::Stuck(_)));
+    let nobody = findings.iter().any(|finding| finding.first_in_vain().is_some());
     let summary = match case.phase.ok().filter(|_| nobody) {
         Some(phase) => nobody_since(case, &phase, &findings),
         None => {
@@ -144,6 +161,12 @@ fn judge(name: &str, case: &Case<'_>, slowest_after_death: Option<u64>) -> Verdi
 /// Tells for how long nobody was granted the stuck locks in the quiet phase: since their last grant
 /// there, if there was one.
 fn nobody_since(case: &Case<'_>, phase: &QuietPhase, findings: &[LockFate]) -> String {
+    let lasts = seconds(phase.lasts());
+    if findings.iter().all(|finding| !matches!(finding, LockFate::Stuck(_))) {
+        return format!(
+            "no writer was granted the lock in the {lasts} after all faults were healed"
+        );
+    }
     let is_stuck = |claim: &&Claim| matches!(findings[claim.key], LockFate::Stuck(_));
     let granted = case.granted_in(phase.quiet.index..phase.stop.index).filter(is_stuck).last();
     match granted.and_then(Claim::granted) {
@@ -151,10 +174,7 @@ fn nobody_since(case: &Case<'_>, phase: &QuietPhase, findings: &[LockFate]) -> S
             "nobody was granted the lock in the last {} of the quiet phase",
             seconds(phase.stop.time.saturating_sub(case.time(ok)))
         ),
-        None => format!(
-            "nobody was granted the lock in the {} after all faults were healed",
-            seconds(phase.lasts())
-        ),
+        None => format!("nobody was granted the lock in the {lasts} after all faults were healed"),
     }
 }
 
@@ -189,11 +209,9 @@ fn stuck(case: &Case<'_>, findings: &[LockFate]) -> (Vec<Slept>, Vec<Anomaly>) {
 
 /// The locks that are stuck at the end, and of the others the stretches in which they were.
 fn all_standstills(case: &Case<'_>, findings: &[LockFate]) -> Vec<Standstill> {
-    let at_the_end = |key: usize| match (findings.get(key), case.phase) {
-        (Some(LockFate::Stuck(first)), Ok(phase)) => {
-            Some(Standstill::at_the_end(case, &phase, *first))
-        }
-        _ => None,
+    let at_the_end = |key: usize| {
+        let first = findings.get(key)?.first_in_vain()?;
+        Some(Standstill::at_the_end(case, &case.phase.ok()?, first))
     };
     let of_key = |key| match at_the_end(key) {
         Some(last) => vec![last],
@@ -227,7 +245,7 @@ fn examine(case: &Case<'_>, phase: &QuietPhase) -> Vec<LockFate> {
         // It may have been left taken by those who were granted it in the phase itself.
         _ => match examine_end(case, phase, key) {
             stuck @ LockFate::Stuck(_) => stuck,
-            _ => LockFate::Granted(grants),
+            _ => shut_out(case, phase, key).map_or(LockFate::Granted(grants), LockFate::ShutOut),
         },
     };
     grants.into_iter().enumerate().map(finding).collect()
@@ -317,7 +335,7 @@ fn without_anomaly(
                 let doubts = doubts(case, phase, key);
                 return unclear(name, too_short(run, *lasted, doubts));
             }
-            LockFate::Idle | LockFate::Stuck(_) => {}
+            LockFate::Idle | LockFate::Stuck(_) | LockFate::ShutOut(_) => {}
         }
     }
     let Some((after, first)) = slowest else {

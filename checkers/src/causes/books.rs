@@ -164,6 +164,28 @@ impl Books {
         latest
     }
 
+    /// Returns the time, in nanoseconds, at which a claim put its part into a thing that several
+    /// share, if the part is there still: nothing else of its process was put there or taken out.
+    pub(super) fn part(
+        &self,
+        evidence: &Evidence<'_>,
+        claim: &Claim,
+        (thing, until_ns): (usize, u64),
+    ) -> Option<u64> {
+        let from = evidence.time(claim.invoke);
+        let claims = self.claims.get(&claim.process)?.iter();
+        let invoked = claims.map(|place| evidence.time(evidence.claims.claims[*place].invoke));
+        let next = invoked.filter(|at_ns| *at_ns > from).min().unwrap_or(u64::MAX);
+        let writes = self.writes.get(&claim.process)?.iter();
+        let mut ours = writes.filter(|write| {
+            write.thing == thing && (from..next).contains(&write.at_ns) && write.at_ns <= until_ns
+        });
+        let (part, None) = (ours.next()?, ours.next()) else { return None };
+        let mut later = self.after(*part).iter().take_while(|it| it.at_ns <= until_ns);
+        let stands = later.all(|it| matches!(it.change, Change::Written(_) | Change::Restored));
+        (self.shared.contains(&thing) && stands).then_some(part.at_ns)
+    }
+
     /// Returns true if the process of a claim removed something of what it had taken, between these
     /// times.
     pub(super) fn took_back(

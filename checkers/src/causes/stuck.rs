@@ -87,6 +87,11 @@ fn left_by<'a>(
     at_ns: u64,
 ) -> Option<(&'a Claim, Cause)> {
     let left = case.left(books, at_ns);
+    let shared = |thing: &Standing| part_of_one_gone(case, books, key, (thing.write.thing, at_ns));
+    let parts = left.standing.get(&key).into_iter().flatten().filter_map(shared);
+    if let Some((made_ns, claim)) = parts.min_by_key(|(made_ns, _)| *made_ns) {
+        return Some((claim, why_left(case, claim, Some(made_ns))));
+    }
     let left_by = |Standing { write, process, restored }: &Standing| {
         let claim = books.busy_with(case, *process, write.at_ns)?;
         let cause = match restored {
@@ -112,6 +117,24 @@ fn left_by<'a>(
         }),
     };
     blocking.map(|(_, claim, cause)| (claim, cause))
+}
+
+/// The first of those that went without having taken out again what it had put into a thing that
+/// several share, and when it had done so, in nanoseconds.
+fn part_of_one_gone<'a>(
+    case: &'a Case<'_>,
+    books: &Books,
+    key: usize,
+    (thing, at_ns): (usize, u64),
+) -> Option<(u64, &'a Claim)> {
+    let went = |claim: &Claim| match claim.answer {
+        AcquireAnswer::Failed(at) => Some(at),
+        _ => claim.gone_at(),
+    };
+    let gone = case.asked(key).map(|(_, claim)| claim);
+    let gone = gone.filter(|claim| went(claim).is_some_and(|at| case.time(at) <= at_ns));
+    let parts = gone.filter_map(|claim| Some((books.part(case, claim, (thing, at_ns))?, claim)));
+    parts.min_by_key(|(made_ns, _)| *made_ns)
 }
 
 /// The cause for which a lock ran out that nobody has taken since: its holder did not free it, and
@@ -320,6 +343,12 @@ fn why_left(case: &Case<'_>, claim: &Claim, made_ns: Option<u64>) -> Cause {
             Cause::ReleaseLost
         }
         (AcquireAnswer::Granted(_), _, Some((at, Kind::Fail))) if unheard(at) => Cause::ReleaseLost,
+        // Its client takes an error for a success.
+        (AcquireAnswer::Granted(_), Some(end), Some((at, Kind::Ok)))
+            if had(case, Trouble::Broken, claim.process, case.time(end.at)..case.time(at)) =>
+        {
+            Cause::ReleaseLost
+        }
         (AcquireAnswer::Granted(_), _, Some((_, Kind::Ok | Kind::Fail))) => Cause::Recipe,
     }
 }

@@ -1186,3 +1186,30 @@ fn a_call_that_nobody_waits_for_leaves_the_lock_taken() {
         assert!(open.contains(&Cause::CallCancelled) && open.len() > 1, "{open:?}");
     }
 }
+
+#[test]
+fn whoever_went_without_its_part_of_what_all_share_keeps_the_lock() {
+    let text = "
+        store queue | 0  1  2  0 2  3
+        crash c1    |     [  ]
+        p0          | A========r-R
+        p1          |   a-X
+        p2          |      a------!
+        p3          |            a------------!";
+    assert_eq!(stuck_at(&picture(text), 20), Some(Cause::ClientDied));
+    // One that has taken its part out again keeps nothing.
+    let tidy = text.replace("0  1  2 ", "0  11 2 ").replace("[  ]", " [ ]").replace("a-X", "a--X");
+    assert_eq!(stuck_at(&picture(&tidy), 20), Some(Cause::Recipe));
+}
+
+#[test]
+fn a_release_that_was_lost_and_called_a_success_was_lost() {
+    let text = "
+        store      | 0
+        cut c0-s0  |     [   ]
+        p0         | A====r--R
+        p1         |            a------------";
+    assert_eq!(stuck_at(&picture(text), 20), Some(Cause::ReleaseLost));
+    let calm = text.replace("[   ]", "     ");
+    assert_eq!(stuck_at(&picture(&calm), 20), Some(Cause::Recipe));
+}

@@ -7,7 +7,7 @@ use crate::causes;
 use crate::phase::QuietPhase;
 use crate::story::Story;
 use crate::words::{process, seconds};
-use base::{Cause, F, Kind, Removed, phrases};
+use base::{Cause, F, Kind, Mode, Removed, phrases};
 use histories::holds::{AcquireAnswer, Claim, Ending};
 use std::ops::Range;
 
@@ -155,7 +155,12 @@ pub(super) fn tell(story: &mut Story<'_>, case: &Case<'_>, phase: &QuietPhase, s
     let run = case.run;
     let first = &case.claims.claims[stuck.first];
     let stop = phase.stop.index;
-    let ours: Vec<&Claim> = case.asked(first.key).map(|(_, claim)| claim).collect();
+    let ours = || case.asked(first.key).map(|(_, claim)| claim);
+    let reads = |claim: &Claim| claim.mode == Mode::Shared;
+    let is_granted = |claim: &Claim| claim.granted().is_some_and(|ok| phase.has(ok));
+    let shuts_out = !reads(first) && ours().any(|claim| reads(claim) && is_granted(claim));
+    let nobody = if shuts_out { "no writer" } else { "nobody" };
+    let ours: Vec<&Claim> = ours().filter(|claim| !shuts_out || !reads(claim)).collect();
     let last = last_grant(&ours, stop);
     if let Some((claim, end)) = last.and_then(|claim| Some((claim, claim.end?))) {
         story.end(claim, end);
@@ -170,11 +175,12 @@ pub(super) fn tell(story: &mut Story<'_>, case: &Case<'_>, phase: &QuietPhase, s
         Culprit::Sleeper { .. } | Culprit::Phantom => {}
     }
     story.tell(first.invoke, process(first), phrases::clause(F::Acquire, Kind::Invoke), "");
-    let silence = format!("was over at {} and nobody had been granted the lock", story.time(stop));
+    let silence =
+        format!("was over at {} and {nobody} had been granted the lock", story.time(stop));
     story.say(stop, "the run", silence);
     let since = last.and_then(Claim::granted).filter(|ok| phase.has(*ok));
     let unheard = match since {
-        Some(ok) => format!("nobody had been granted it since {}", story.time(ok)),
+        Some(ok) => format!("{nobody} had been granted it since {}", story.time(ok)),
         None => format!("all faults had been healed for {}", seconds(phase.lasts())),
     };
     let within = seconds(run.info.settled_ns());

@@ -726,3 +726,36 @@ fn a_lock_that_was_stuck_until_a_client_was_given_up_was_stuck() {
         assert_eq!(check(text).anomalies[0].name, "deadlock", "{text}");
     }
 }
+
+/// A reader was killed, and what counts the readers never forgets it.
+const WRITERS_SHUT_OUT: &str = "
+    crash c1 |    [   ]
+    p0       | A=R
+    p1       |   S-X
+    p2       |     S=R   S=R     S=R      S=R       S=R
+    p3       |       a------------------------------------
+    p0       |         a----------!     a---------!
+    run      |            Q                             E
+    ";
+
+fn read_write(text: &str) -> Verdict {
+    let mut run = picture(text);
+    run.info.lock.promises.shared = true;
+    judge(&Progress, &run)
+}
+
+#[test]
+fn readers_come_and_go_and_no_writer_gets_in() {
+    let verdict = read_write(WRITERS_SHUT_OUT);
+    assert_eq!(verdict.outcome, Outcome::Violated, "{verdict:?}");
+    assert_eq!(verdict.anomalies[0].name, "deadlock");
+    expect![[r#"
+        no writer was granted the lock in the 3 s after all faults were healed
+        process 0 released at 0.200 s; process 3 asked at 0.600 s; the run was over at 4.100 s and no writer had been granted the lock; all faults had been healed for 3 s, and the lock promises to be granted again within 1 s"#]].assert_eq(&format!("{}\n{}", verdict.summary, verdict.anomalies[0].explanation));
+    // One writer that gets in, or readers that leave no room, prove nothing.
+    let granted = WRITERS_SHUT_OUT.replace("!     a---------!", "!     a----A====R");
+    assert_eq!(read_write(&granted).outcome, Outcome::Held);
+    let busy = WRITERS_SHUT_OUT
+        .replace("S=R   S=R     S=R      S=R       S=R", "S=RS======RS========RS========RS=R");
+    assert_eq!(read_write(&busy).outcome, Outcome::Held);
+}

@@ -298,37 +298,16 @@ fn change(kind: &[u8]) -> Option<What> {
         b"expired" => Some(What::Expired),
         b"evicted" => Some(What::Evicted),
         b"del" | b"rename_from" | b"move_from" => Some(What::Deleted(By::Caller)),
-        _ if PARTS.contains(&kind) => Some(What::Shared(By::Caller)),
+        _ if PARTS.split(' ').any(|part| part.as_bytes() == kind) => Some(What::Shared(By::Caller)),
         _ => Some(What::Written(By::Caller)),
     }
 }
 
-/// The keyspace events of what is put into a collection, or taken out of one.
-const PARTS: &[&[u8]] = &[
-    b"lpush",
-    b"rpush",
-    b"lpop",
-    b"rpop",
-    b"linsert",
-    b"lset",
-    b"lrem",
-    b"ltrim",
-    b"sadd",
-    b"srem",
-    b"spop",
-    b"zadd",
-    b"zincr",
-    b"zrem",
-    b"zremrangebyrank",
-    b"zremrangebyscore",
-    b"zremrangebylex",
-    b"zpopmin",
-    b"zpopmax",
-    b"hset",
-    b"hincrby",
-    b"hincrbyfloat",
-    b"hdel",
-];
+/// The keyspace events of what is put into a collection, or taken out of one. A counter is one, too:
+/// the sum of what each has added.
+const PARTS: &str = "lpush rpush lpop rpop linsert lset lrem ltrim sadd srem spop zadd zincr zrem \
+    zremrangebyrank zremrangebyscore zremrangebylex zpopmin zpopmax hset hincrby hincrbyfloat hdel \
+    incrby incrbyfloat";
 
 fn name(value: &Value) -> Option<Name> {
     match value {

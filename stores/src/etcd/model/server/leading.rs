@@ -29,6 +29,10 @@ struct FollowerProgress {
     next: usize,
     /// True if it has answered since the leader last looked for its majority.
     active: bool,
+    /// The index behind which everything was sent again, since the leader's last tick. What was on
+    /// its way before is refused as well, and to answer each refusal with the whole log would
+    /// fill the memory.
+    repeated: Option<usize>,
 }
 
 impl Server {
@@ -36,7 +40,8 @@ impl Server {
     /// nobody knows when the last leader heard of it.
     pub(super) fn lead(&mut self, out: &mut Outgoing) {
         let next = self.disk.log.len() + 1;
-        let fresh = |member| (member, FollowerProgress { matched: 0, next, active: true });
+        let fresh =
+            |member| (member, FollowerProgress { matched: 0, next, active: true, repeated: None });
         let more = self.timing.election;
         let leases = self.disk.store.leases();
         let deadline = |(lease, ttl)| (lease, super::leases::end(self.now, ttl) + more);
@@ -60,6 +65,9 @@ impl Server {
             }
         }
         self.end_leases(out);
+        if let MemberRole::Leader(leading) = &mut self.role {
+            leading.followers.values_mut().for_each(|follower| follower.repeated = None);
+        }
         self.tell_followers(out);
     }
 
@@ -101,7 +109,8 @@ impl Server {
         if fits {
             progress.matched = progress.matched.max(index);
             self.commit(out);
-        } else {
+        } else if progress.repeated != Some(index) {
+            progress.repeated = Some(index);
             // One that has lost its data has less than it had.
             progress.matched = progress.matched.min(index);
             progress.next = index.min(last) + 1;

@@ -1,0 +1,56 @@
+//! Writers that are shut out: readers are granted the lock again and again, and no writer is, though
+//! nobody has it.
+
+use crate::Case;
+use crate::phase::QuietPhase;
+use base::Mode;
+use histories::holds::Claim;
+
+/// The first writer of a lock that no writer is granted in the quiet phase, if the lock is free for
+/// as long as its bound while one asks for it. A reader counts as one that has it from its first
+/// request on.
+pub(super) fn shut_out(case: &Case<'_>, phase: &QuietPhase, key: usize) -> Option<usize> {
+    let promises = case.run.info.lock.promises;
+    let ours = || case.asked(key).map(|(_, claim)| claim);
+    // The bound counts from whoever may have left it taken, if it ends by itself.
+    let gone = ours().filter_map(|claim| claim.gone_at().filter(|at| *at < phase.stop.index));
+    let gone = gone.filter(|_| promises.recovers.is_some()).max();
+    let phase = phase.from(case.run.history.get(gone.unwrap_or(0)));
+    let is_granted = |claim: &Claim| claim.granted().is_some_and(|ok| phase.has(ok));
+    let writes = |claim: &&Claim| claim.mode == Mode::Exclusive;
+    if !promises.shared || ours().filter(writes).any(is_granted) {
+        return None;
+    }
+    let asking = |claim: &Claim| (claim.invoke, claim.asking().end);
+    let waits = ours().filter(writes).map(asking);
+    let has = |claim: &Claim| {
+        let freed = claim.freed.map(|(at, _)| at).or(claim.end.map(|end| end.at));
+        let over = if claim.granted().is_some() { freed } else { Some(claim.asking().end) };
+        (claim.invoke, over.unwrap_or(u64::MAX))
+    };
+    let had = ours().filter(|claim| !writes(claim) || claim.granted().is_some()).map(has);
+    let had: Vec<(u64, u64)> = had.collect();
+    let taken_ns = covered_ns(case, &phase, had.iter().copied());
+    let free_ns = covered_ns(case, &phase, waits.chain(had.iter().copied())) - taken_ns;
+    let meets = |claim: &Claim| claim.mode == Mode::Exclusive && phase.meets(&claim.asking());
+    let first = case.asked(key).find(|(_, claim)| meets(claim)).map(|(id, _)| id);
+    first.filter(|_| free_ns >= case.run.info.due_ns())
+}
+
+/// The time in a phase that stretches between events cover together, in nanoseconds.
+fn covered_ns(
+    case: &Case<'_>,
+    phase: &QuietPhase,
+    stretches: impl Iterator<Item = (u64, u64)>,
+) -> u64 {
+    let time = |at: u64| case.run.history.get(at).map_or(phase.stop.time, |event| event.time_ns);
+    let within = |at: u64| time(at).clamp(phase.quiet.time, phase.stop.time);
+    let mut parts: Vec<(u64, u64)> = stretches.map(|(a, b)| (within(a), within(b))).collect();
+    parts.sort_unstable();
+    let (mut all, mut until) = (0, 0);
+    for (begin, end) in parts {
+        all += end.saturating_sub(begin.max(until));
+        until = until.max(end);
+    }
+    all
+}
