@@ -433,7 +433,8 @@ impl Pairing {
         }
         self.note_holds(&entry, &open);
         if denied {
-            self.lose(place, &entry);
+            // The answer tells of what may have come to an end as soon as it was asked.
+            self.lose(open.began.place, &entry);
         }
         Ok(())
     }
@@ -463,8 +464,10 @@ impl Pairing {
                 }
                 (OperationKind::Release { .. }, ended) => {
                     self.progress.answered(key, open.began.place);
-                    if ended == Ended::Fail && !open.freed.is_empty() {
-                        self.progress.refused(key);
+                    match ended {
+                        Ended::Fail if open.freed.is_empty() => {}
+                        Ended::Fail => self.progress.refused(key),
+                        Ended::Ok | Ended::Info => self.progress.freed_after_all(key),
                     }
                 }
                 _ => {}

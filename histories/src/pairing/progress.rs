@@ -138,6 +138,15 @@ impl Rooms {
         self.key(key).refused = Some(place);
     }
 
+    /// Notes that a release may have freed what an earlier one had refused to.
+    pub fn freed_after_all(&mut self, key: u32) {
+        let now = self.now;
+        let room = self.key(key);
+        if room.refused.take().is_some() {
+            (room.idle, room.room) = (now, now);
+        }
+    }
+
     /// The locks that nobody was given any more, at the end of the history.
     pub fn unserved(&self, mut waiting: Vec<Waiting>) -> Vec<Unserved> {
         waiting.sort_by_key(|it| (it.key, it.asked.place));

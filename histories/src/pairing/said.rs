@@ -60,12 +60,13 @@ impl Said {
 fn permits(model: NamedModel, entry: &Entry) -> Result<Option<u32>, HistoryError> {
     let value = entry.value.bare();
     let part = value.get("permits").map(Value::bare);
-    // A word with a digit first is a number, too, if a wrong one.
+    // A word or a text with a digit first is a number, too, if a wrong one.
+    let begins_with_digit =
+        |text: &str| text.trim_start_matches('-').starts_with(|it: char| it.is_ascii_digit());
     let is_number = |value: &&Value| match value {
         Value::Int(_) => true,
-        Value::Word(word) => {
-            word.trim_start_matches('-').starts_with(|it: char| it.is_ascii_digit())
-        }
+        Value::Word(word) => begins_with_digit(word),
+        Value::Text(text) => begins_with_digit(text),
         _ => false,
     };
     let alone = Some(value).filter(is_number);

@@ -589,6 +589,12 @@ fn a_hold_ends_where_its_process_is_told_so() {
         assert!(is_legal("owner-mutex", &[HELD_BY_0, told, TAKEN_BY_1].concat()));
         let frees = ["0 invoke release", "0 ok release"];
         assert!(is_legal("owner-mutex", &[HELD_BY_0, told, TAKEN_BY_1, frees].concat()));
+        // It may have come to an end as soon as it was asked, and not before.
+        let [asked, answered] = told;
+        let meanwhile = [&HELD_BY_0[..], &[asked], &TAKEN_BY_1, &[answered]].concat();
+        assert!(is_legal("owner-mutex", &meanwhile));
+        let before = [&HELD_BY_0[..], &TAKEN_BY_1, &told].concat();
+        assert!(!is_legal("owner-mutex", &before));
     }
     let unsaid = ["0 invoke extend", "0 info extend"];
     assert!(!is_legal("owner-mutex", &[HELD_BY_0, unsaid, TAKEN_BY_1].concat()));
@@ -644,6 +650,8 @@ fn permits_are_counted_where_the_model_counts_them() {
     assert!(none.unwrap_err().contains("a number of permits is from 1 on, and this one is 0"));
     let half = pair("semaphore:2", Reading::default(), &events(&["0 invoke acquire 1.5"]));
     assert!(half.unwrap_err().contains("and this one is 1.5"));
+    let text = pair("semaphore:2", Reading::default(), &events(&["0 invoke acquire \"2\""]));
+    assert!(text.unwrap_err().contains("and this one is \"2\""));
 }
 
 /// The numbers of acquires that wait in vain at the end, lock by lock.
@@ -673,6 +681,10 @@ fn a_free_lock_that_nobody_gets_is_a_deadlock() {
         all(&[&HELD_BY_0, &["0 invoke release", "0 info release"], &waits, &waits_too]),
         "2"
     );
+    // It could free it in the end.
+    let again = ["0 invoke release", "0 fail release", "1 invoke acquire", "0 invoke release"];
+    assert_eq!(all(&[&HELD_BY_0, &again, &["0 ok release"]]), "");
+    assert_eq!(all(&[&HELD_BY_0, &again, &["0 ok release"], &waits_too]), "2");
     // Nothing was ever granted.
     assert_eq!(all(&[&waits, &waits_too, &["3 invoke acquire"]]), "");
 }
