@@ -184,9 +184,11 @@ fn jsonl_step<R: BufRead>(
     if line.text.trim().is_empty() {
         return Ok(ReadStep::Nothing);
     }
+    // A line that is JSON was not cut off, whatever it lacks.
+    let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(line.text).is_ok();
     match jsonl::told(line.number, line.text) {
         Ok(told) => Ok(ReadStep::Told(line.number, told)),
-        Err(_) if !line.whole => Ok(ReadStep::CutOff(line.number)),
+        Err(_) if !line.whole && !is_json() => Ok(ReadStep::CutOff(line.number)),
         Err(error) => Err(error),
     }
 }

@@ -121,6 +121,15 @@ fn what_is_no_history_is_refused() {
 }
 
 #[test]
+fn a_last_line_without_an_end_is_read_unless_it_was_cut_off() {
+    let array = r#"[{"process": 0, "type": "invoke", "f": "acquire"}]"#;
+    let refused = Entries::open(array.as_bytes(), None).unwrap().next();
+    assert!(refused.is_some_and(|it| it.unwrap_err().to_string().contains("an array")));
+    let cut_off = &array[1..array.len() - 4];
+    assert!(Entries::open(cut_off.as_bytes(), None).unwrap().next().is_none());
+}
+
+#[test]
 fn what_is_hostile_ends_in_one_error() {
     let deep = |open: &str| open.repeat(100_000);
     let long = "x".repeat(LONGEST_LINE + 1);
