@@ -144,6 +144,68 @@ fn a_redis_that_is_observed_names_exact_causes_and_tells_no_more_afterwards() {
     assert_eq!(ask(address, "DBSIZE\r\n", "\r\n"), ":0\r\n");
 }
 
+/// Makes a run that is observed, beside which somebody else does this again and again. The ledger
+/// has the names of the run alone, and names the exact cause. Returns what was told.
+fn is_observed(servers: &RealServers, lock: &[&str], words: &str, theirs: impl Fn()) -> String {
+    let (folder, path) = (TempDir::new().expect("a folder"), std::env::var("PATH"));
+    let mut command = Command::new(PICKLOCK);
+    command.args(["test", "--servers", &named(servers.addresses()), "--observe", "--seed", "1"]);
+    command.args(lock).env("PATH", format!("/usr/bin:{}", path.expect("there is one")));
+    command.current_dir(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut run = command.spawn().expect("it runs");
+    while run.try_wait().expect("a child").is_none() {
+        theirs();
+        sleep(Duration::from_millis(5));
+    }
+    let output = run.wait_with_output().expect("it has run");
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    let ledger = fs::read_to_string(folder.path().join("store/latest/ledger.jsonl"));
+    let ledger = ledger.unwrap_or_else(|error| panic!("{error}: {said}"));
+    let ledger = ledger.split_once('\n').map_or("", |(_header, entries)| entries);
+    assert!(ledger.lines().count() > 10, "{ledger}");
+    assert!(!ledger.contains("picklock_") && !ledger.contains("theirs"), "{ledger}");
+    assert!(said.contains(words), "{said}");
+    said
+}
+
+const PAUSED: &str = "because the holder was paused";
+
+/// A lock of ours, which a pause of a client breaks.
+fn paused<'a>(lock: &'a str, ttl: &'a str) -> [&'a str; 8] {
+    ["--algo", lock, "--nemesis", "pause-client", "--ttl", ttl, "--time-limit", "10s"]
+}
+
+#[test]
+fn an_etcd_that_is_observed_names_exact_causes_of_its_own_keys() {
+    let servers = start("etcd-x3");
+    put_theirs(&servers);
+    is_observed(&servers, &paused("etcd-lease", "2s"), PAUSED, || {
+        post(&servers, "/v3/kv/put", r#"{"key":"dGhlaXJz","value":"MQ=="}"#);
+    });
+    only_theirs(&servers);
+}
+
+#[test]
+fn a_memcached_that_is_observed_names_exact_causes_of_its_own_keys() {
+    let servers = start("memcached");
+    let address = servers.addresses()[0];
+    // It is not the first that watches.
+    let _watching = TcpStream::connect(address).map(|mut it| it.write_all(b"watch mutations\r\n"));
+    ask(address, "set before 0 0 1\r\n1\r\n", "\r\n");
+    is_observed(&servers, &paused("memcached-add", "2s"), PAUSED, || {
+        ask(address, "set theirs 0 0 1\r\n1\r\nget theirs\r\ndelete theirs\r\nquit\r\n", "quit");
+    });
+    let items = ask(address, "stats\r\n", "END\r\n");
+    assert!(items.contains("STAT curr_items 1\r\n"), "{items}");
+}
+
+#[test]
+fn a_zookeeper_that_is_observed_names_exact_causes_of_its_own_nodes() {
+    let servers = start("zookeeper-x3");
+    is_observed(&servers, &paused("zk-sequential", "2s"), PAUSED, || ());
+    assert_eq!(nodes(&servers), Ok(vec!["zookeeper".to_owned()]));
+}
+
 /// It puts a word of its own in front of the name of the run, and leaves keys when it dies.
 #[test]
 fn a_program_leaves_no_keys_on_a_redis() {

@@ -6,15 +6,38 @@ mod command;
 
 use base::{Change, Event, F, Kind, Ledger, LedgerEntry};
 use command::Bench;
+use local::RealServers;
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::Duration;
+use stores::{StoreId, Topology};
+
+/// Makes a run on servers of our own and holds its history against its ledger.
+#[track_caller]
+fn holds_what_clients_were_told(lock: &str, topology: &str, nemesis: &str, backend: &str) {
+    let lock = ["--algo", lock, "--on", topology];
+    holds(&[&lock[..], &["--nemesis", nemesis, "--backend", backend]].concat());
+}
+
+/// Does the same on servers that somebody else runs.
+#[track_caller]
+fn holds_on_given(lock: &[&str], topology: &'static str, nemesis: &str) {
+    let store = StoreId::ALL.iter().find(|it| it.topologies().iter().any(|it| it.name == topology));
+    let layout: &'static Topology = StoreId::topology(topology).expect("it is in the list");
+    let ttl = Duration::from_secs(2);
+    let servers = RealServers::start(*store.expect("a store"), layout, ttl, &|_| ());
+    let servers = servers.unwrap_or_else(|error| panic!("{error}"));
+    let named = servers.addresses().iter().enumerate();
+    let named = named.map(|(number, address)| format!("server-{number}={address}"));
+    let named = named.collect::<Vec<_>>().join(",");
+    holds(&[lock, &["--nemesis", nemesis, "--servers", &named, "--observe"]].concat());
+}
 
 /// Makes a run and holds its history against its ledger.
 #[track_caller]
-fn holds_what_clients_were_told(lock: &str, topology: &str, nemesis: &str, backend: &str) {
+fn holds(args: &[&str]) {
     let bench = Bench::new();
-    let run = ["test", "--algo", lock, "--on", topology, "--nemesis", nemesis];
-    let said = bench.run(&[&run[..], &["--backend", backend, "--time-limit", "5s"]].concat());
+    let said = bench.run(&[&["test", "--time-limit", "5s"], args].concat());
     // A run whose faults hit nothing is inconclusive, and its ledger as true as any.
     assert!(said.code <= 2, "{said:?}");
     let read = |file: &str| {
@@ -84,4 +107,31 @@ fn of_an_etcd_cluster() {
 #[test]
 fn of_a_zookeeper_ensemble() {
     holds_what_clients_were_told("zk-sequential", "zookeeper-x3", "crash", "local");
+}
+
+#[test]
+fn of_a_given_memcached() {
+    holds_on_given(&["--algo", "memcached-add"], "memcached", "link-lose-reply");
+}
+
+#[test]
+fn of_a_given_etcd_cluster() {
+    holds_on_given(&["--algo", "etcd-lease"], "etcd-x3", "link-lose-reply");
+}
+
+#[test]
+fn of_a_given_zookeeper_ensemble() {
+    holds_on_given(&["--algo", "zk-sequential"], "zookeeper-x3", "link-lose-reply");
+}
+
+#[test]
+fn of_programs_on_given_servers() {
+    for (adapter, topology) in [
+        ("python/pymemcache_add.toml", "memcached"),
+        ("python/kazoo_lock.toml", "zookeeper-x3"),
+        ("python/etcd3gw_lock.toml", "etcd-x3"),
+    ] {
+        let adapter = format!("{}/../adapters/{adapter}", env!("CARGO_MANIFEST_DIR"));
+        holds_on_given(&["--lock", &adapter], topology, "crash-client");
+    }
 }

@@ -81,7 +81,9 @@ pub struct TestArgs {
     pub servers: ServersArgs,
     /// Observes the servers of --servers, too, so that a report names exact causes. For as long as
     /// the run lasts, a Redis tells of all commands (MONITOR) and of all changes to its keys
-    /// (notify-keyspace-events).
+    /// (notify-keyspace-events), a memcached of all that is looked for and stored (watch), an etcd
+    /// of all changes (a watch), and a ZooKeeper of changes below the node of the run (a watch; 3.6
+    /// or later). Programs are not seen that talk gRPC to an etcd.
     #[arg(long, requires = "servers")]
     pub observe: bool,
     /// A Toxiproxy server on this machine for the links between clients and servers: it does the

@@ -7,6 +7,8 @@ use std::rc::Rc;
 #[cfg(feature = "real")]
 use base::LocalFuture;
 
+#[cfg(feature = "real")]
+use crate::model::Name;
 use crate::{Store, StoreId, Topology, Visit};
 
 /// The way to keep to an allotment, and to clear it.
@@ -127,6 +129,15 @@ pub(crate) fn without(name: &str, key: &[u8]) -> Option<Vec<u8>> {
     Some([&key[..place], &key[place + name.len()..]].concat())
 }
 
+/// Returns the name that a run has for a key; `None` if it is none of its own: of somebody else, on
+/// servers where the run has an allotment, or the mark.
+#[cfg(feature = "real")]
+pub(crate) fn own_name(allotment: Option<&str>, key: Name) -> Option<Name> {
+    let Some(allotment) = allotment else { return Some(key) };
+    let own = without(allotment, &key)?;
+    (!own.is_empty()).then(|| Name::from_slice(&own))
+}
+
 /// Returns the name of the allotment that a key is in; `None` if it is in none.
 #[cfg(feature = "real")]
 pub(crate) fn name_of(key: &str) -> Option<&str> {
@@ -151,15 +162,6 @@ impl StoreId {
     /// Returns the way in which a program of somebody else keeps to an allotment; `None` if none does.
     pub fn program_allotment(self) -> Option<ProgramAllotment> {
         self.visit(AllotProgram)
-    }
-
-    /// Checks that servers of a topology which somebody else runs can be observed.
-    ///
-    /// # Errors
-    /// Fails with the reason, as a clause.
-    pub fn can_observe_given(self, topology: &Topology) -> Result<(), &'static str> {
-        self.can_be_given(topology)?;
-        self.visit(CheckObservation)
     }
 
     /// Returns true if an error is of the server, which turns everybody away.
@@ -223,16 +225,6 @@ impl Visit for AskForMark<'_> {
 
     fn visit<S: Store>(self) -> Self::Out {
         Some(S::ALLOTMENT.ok()?.ask_for_mark?(self.0))
-    }
-}
-
-struct CheckObservation;
-
-impl Visit for CheckObservation {
-    type Out = Result<(), &'static str>;
-
-    fn visit<S: Store>(self) -> Self::Out {
-        S::OBSERVES_GIVEN
     }
 }
 

@@ -1,7 +1,7 @@
 //! The log that the members of an ensemble share, put together from what each of them has of it and
 //! from what their clients have asked for.
 
-use crate::model::{Noted, What};
+use crate::model::{By, Noted, What};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The grain of the times of transactions.
@@ -44,6 +44,8 @@ pub struct AppliedTransaction {
 /// A request of a client on its way.
 #[derive(Clone, Copy, Debug)]
 struct RequestSpan {
+    /// Its place among all requests.
+    number: usize,
     process: Option<u32>,
     asked_ns: u64,
     answered_ns: Option<u64>,
@@ -56,6 +58,8 @@ pub struct CommonLog {
     /// Each transaction, and the members that have had it.
     transactions: BTreeMap<i64, (LoggedTransaction, BTreeSet<u32>)>,
     requests: BTreeMap<RequestId, Vec<RequestSpan>>,
+    /// The number of requests.
+    count: usize,
     /// Two members have had different transactions at the same place, as only happens after a
     /// majority has lost its data.
     contradicts_itself: bool,
@@ -78,7 +82,8 @@ impl CommonLog {
 
     /// A process has asked for a transaction at a time.
     pub fn asked(&mut self, request: RequestId, process: Option<u32>, asked_ns: u64) {
-        let span = RequestSpan { process, asked_ns, answered_ns: None };
+        let span = RequestSpan { number: self.count, process, asked_ns, answered_ns: None };
+        self.count += 1;
         self.requests.entry(request).or_default().push(span);
     }
 
@@ -103,15 +108,16 @@ impl CommonLog {
         let follows = |before: i64, next: i64| next == before + 1 || next as u32 == 1;
         let zxids = || committed.iter().map(|transaction| transaction.zxid);
         let is_whole = zxids().zip(zxids().skip(1)).all(|(before, next)| follows(before, next));
-        (is_whole && !self.contradicts_itself).then(|| self.dated(&committed))
+        if is_whole && !self.contradicts_itself { self.dated(&committed) } else { None }
     }
 
     /// The transactions that a majority has had, that a member knows to be committed or whose
     /// client was answered, and those before them under the same leader.
     fn committed(&self) -> Vec<&LoggedTransaction> {
-        let mut last: BTreeMap<i64, i64> = BTreeMap::new();
+        let (mut last, none) = (BTreeMap::<i64, i64>::new(), BTreeSet::new());
         for (transaction, members) in self.transactions.values() {
-            let is_answered = || self.span(transaction).is_some_and(|it| it.answered_ns.is_some());
+            let is_answered =
+                || self.span(transaction, &none).is_some_and(|it| it.answered_ns.is_some());
             let is_known = transaction.is_committed || members.len() > self.members / 2;
             if is_known || is_answered() {
                 last.insert(transaction.zxid >> 32, transaction.zxid);
@@ -124,11 +130,18 @@ impl CommonLog {
 
     /// The request that a transaction comes from: one that was answered, or else the first. A client
     /// library may count from 1 again on each connection (kazoo does), so that requests far apart
-    /// have one name: of those that were answered it is the last before the transaction.
-    fn span(&self, transaction: &LoggedTransaction) -> Option<RequestSpan> {
+    /// have one name: of those that were answered it is the last before the transaction. It is none
+    /// of these, from which others come.
+    fn span(
+        &self,
+        transaction: &LoggedTransaction,
+        taken: &BTreeSet<usize>,
+    ) -> Option<RequestSpan> {
         let made = transaction.requests.iter().filter_map(|it| self.requests.get(it)).flatten();
+        let made = made.filter(|span| !taken.contains(&span.number));
         let is_before = |span: &&RequestSpan| span.asked_ns <= transaction.made_ns;
-        let mut made = made.filter(|span| transaction.unasked.is_none() || is_before(span));
+        // What is committed when it is told was asked for before.
+        let mut made = made.filter(|span| !transaction.is_committed || is_before(span));
         let first = made.clone().next();
         let answered = made.clone().filter(|span| span.answered_ns.is_some());
         // The time of a transaction is known to the millisecond.
@@ -137,32 +150,39 @@ impl CommonLog {
         last.or_else(|| made.find(|span| span.answered_ns.is_some())).or(first).copied()
     }
 
-    /// Finds the time of each transaction: the earliest that it can have been applied at.
-    fn dated(&self, committed: &[&LoggedTransaction]) -> Vec<AppliedTransaction> {
-        let mut at_ns = 0;
+    /// Finds the time of each transaction: the earliest that it can have been applied at. `None`:
+    /// nobody knows whose one is.
+    fn dated(&self, committed: &[&LoggedTransaction]) -> Option<Vec<AppliedTransaction>> {
+        let (mut at_ns, mut taken) = (0, BTreeSet::new());
         let forward = committed.iter().map(|transaction| {
-            let span = self.span(transaction);
+            let span = self.span(transaction, &taken);
+            taken.extend(span.map(|span| span.number));
             at_ns = at_ns.max(transaction.made_ns).max(span.map_or(0, |span| span.asked_ns));
             let (process, mut noted) = (span.and_then(|it| it.process), transaction.noted.clone());
             if let (None, Some(what)) = (span, transaction.unasked) {
                 noted.iter_mut().for_each(|noted| noted.what = what);
             }
-            (AppliedTransaction { at_ns, process, noted }, span.and_then(|it| it.answered_ns))
+            let is_somebodys = |it: &Noted| {
+                matches!(it.what, What::Written(By::Caller) | What::Deleted(By::Caller))
+            };
+            let is_known = span.is_some() || !noted.iter().any(is_somebodys);
+            let applied = AppliedTransaction { at_ns, process, noted };
+            is_known.then_some((applied, span.and_then(|it| it.answered_ns)))
         });
-        let mut dated: Vec<_> = forward.collect();
+        let mut dated = forward.collect::<Option<Vec<_>>>()?;
         let mut until_ns = u64::MAX;
         for (applied, answered_ns) in dated.iter_mut().rev() {
             until_ns = until_ns.min(answered_ns.unwrap_or(u64::MAX));
             applied.at_ns = applied.at_ns.min(until_ns);
         }
-        dated.into_iter().map(|(applied, _)| applied).collect()
+        Some(dated.into_iter().map(|(applied, _)| applied).collect())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{By, Name, What};
+    use crate::model::Name;
 
     fn logged(zxid: i64, request: Option<RequestId>, made_ns: u64) -> LoggedTransaction {
         let what = What::Written(By::Session(zxid));
@@ -225,6 +245,30 @@ mod tests {
         log.add(0, logged(1, Some((7, 1)), first + 5));
         log.add(0, logged(2, Some((7, 1)), second + 5));
         assert_eq!(times(log), Some(vec![(105, Some(4)), (9_000_000_005, Some(5))]));
+    }
+
+    #[test]
+    fn of_a_request_comes_one_transaction_and_of_no_request_none_that_somebody_made() {
+        let deleted = |zxid, made_ns, unasked| {
+            let what = What::Deleted(By::Caller);
+            let noted = vec![Noted { object: Name::new(), what, zxid: Some(zxid) }];
+            let requests = vec![(5, 1)];
+            let is_committed = true;
+            LoggedTransaction { zxid, requests, made_ns, noted, unasked, is_committed }
+        };
+        let with = |second| {
+            let mut log = CommonLog::of(1);
+            log.asked((5, 1), Some(4), 10);
+            log.answered((5, 1), 10, 20);
+            log.add(0, deleted(1, 15, None));
+            log.add(0, second);
+            let applied = log.applied()?.into_iter();
+            Some(applied.map(|it| (it.process, it.noted[0].what)).collect::<Vec<_>>())
+        };
+        let (by_client, ended) = (What::Deleted(By::Caller), What::SessionEnded(7));
+        let expected = vec![(Some(4), by_client), (None, ended)];
+        assert_eq!(with(deleted(2, 30, Some(ended))), Some(expected));
+        assert_eq!(with(deleted(2, 30, None)), None);
     }
 
     #[test]

@@ -54,11 +54,6 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     const ALLOTMENT: Result<Allotment<Self>, &'static str> =
         Err("nobody can tell its locks from those of others");
 
-    /// The answer to whether a server that others use, too, can be observed: the reason, as a
-    /// clause, if it cannot.
-    const OBSERVES_GIVEN: Result<(), &'static str> =
-        Err("only its own machine tells what becomes of its data");
-
     /// The words in which a server turns everybody away, whatever the lock: it is full, locked, or
     /// not the one that it was.
     const OWN_TROUBLES: &'static [&'static str] = &[];

@@ -153,6 +153,9 @@ pub fn perform(
     }
 
     let (run, played) = (made.run, made.played);
+    if setup.world.observes_given && run.ledger.is_none() {
+        manner::hint("the observed servers did not tell all: causes are those that are possible");
+    }
     let script = || fault_script::print(&setup.plan, &played, &info, &run.history);
     losses.note(results.write_script(script));
     if let Some(folder) = &folder {

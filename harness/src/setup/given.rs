@@ -26,14 +26,6 @@ pub enum GivenError {
         /// The reason, as a clause.
         why: &'static str,
     },
-    /// Such servers cannot be observed.
-    #[error("--observe cannot be with {topology}: {why}; leave it out, or give --backend local")]
-    Observe {
-        /// The name of the topology.
-        topology: &'static str,
-        /// The reason, as a clause.
-        why: &'static str,
-    },
     /// The nemesis hits servers.
     #[error(
         "the nemesis {nemesis} hits servers, and those of --servers belong to somebody else; give one \
@@ -60,10 +52,6 @@ pub fn check(lock: &TestedLock, run: &RunSpec) -> Result<(), GivenError> {
     lock.store()
         .can_be_given(topology)
         .map_err(|why| GivenError::Store { topology: topology.name, why })?;
-    if run.observe {
-        let observed = lock.store().can_observe_given(topology);
-        observed.map_err(|why| GivenError::Observe { topology: topology.name, why })?;
-    }
     if run.script.is_none() { check_nemeses(&run.nemesis) } else { Ok(()) }
 }
 

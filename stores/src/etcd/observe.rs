@@ -1,9 +1,13 @@
 //! The observer of a real cluster's members. A watch of all keys reports the changes, and the
 //! connections of clients tell who made them: a lease belongs to the client that asked for it, and
 //! a key whose deletion nobody asked for has gone with its lease.
+//!
+//! A program may put more in front of the name of its run. So the watch is of all keys where others
+//! have keys, too, and theirs are passed over.
 
 use super::real::messages::{WATCH, number};
 use crate::Door;
+use crate::allotment::own_name;
 use crate::common_log::{LoggedTransaction, RequestId};
 use crate::model::{By, Name, Noted, What};
 use crate::observation::{
@@ -14,6 +18,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::TcpStream;
@@ -26,18 +31,50 @@ pub const MEMBER: Observer =
 const ALL: &str = "AA==";
 
 async fn observe(server: ObservedServer) -> io::Result<Observation> {
-    let ObservedServer { door, traffic, reports, .. } = server;
-    // What others have told already counts once.
-    let create = json!({ "key": ALL, "range_end": ALL, "start_revision": "1", "prev_kv": true });
-    let watch = ask(&door, WATCH, &json!({ "create_request": create })).await?;
-    let reader = ClusterReader {
+    let ObservedServer { door, allotment, traffic, reports, .. } = server;
+    let revision = match allotment {
+        // What others have told already counts once.
+        None => 0,
+        // What was there before is of no interest, and may be long.
+        Some(_) => revision(&door).await?,
+    };
+    let mut reader = ClusterReader {
+        watch: watch(&door, revision + 1).await?,
         door,
-        watch,
-        revision: 1,
+        allotment,
+        revision,
         reports: reports.clone(),
         connections: BTreeMap::new(),
     };
+    // The first answer says whether there is a watch.
+    reader.hear().await?;
     Ok(Observation::by(reader, traffic, reports))
+}
+
+/// Watches all keys from a revision on.
+async fn watch(door: &Door, first: i64) -> io::Result<AnswerLines> {
+    let first = first.to_string();
+    let create = json!({ "key": ALL, "range_end": ALL, "start_revision": first, "prev_kv": true });
+    ask(door, WATCH, &json!({ "create_request": create })).await
+}
+
+/// The last revision that a member has.
+async fn revision(door: &Door) -> io::Result<i64> {
+    let any = json!({ "key": ALL, "serializable": true });
+    let answer: Value =
+        serde_json::from_str(&line(&mut ask(door, "/v3/kv/range", &any).await?).await?)?;
+    match number(&answer["header"]["revision"]) {
+        0 => Err(refusal(&answer, "it tells no revision")),
+        revision => Ok(revision),
+    }
+}
+
+/// Returns what a member says instead of what was asked for, as far as it says why.
+fn refusal(answer: &Value, otherwise: &str) -> io::Error {
+    let result = &answer["result"];
+    let why = [&result["cancel_reason"], &answer["error"]["message"], &answer["error"]];
+    let why = why.into_iter().find_map(Value::as_str);
+    io::Error::other(why.unwrap_or(otherwise).to_owned())
 }
 
 /// The lines of an answer.
@@ -61,6 +98,8 @@ async fn line(lines: &mut AnswerLines) -> io::Result<String> {
 struct ClusterReader {
     door: Door,
     watch: AnswerLines,
+    /// The name that the run's own keys have in them; `None` if all are its own.
+    allotment: Option<String>,
     /// The last revision that it has told.
     revision: i64,
     reports: ReportSink,
@@ -72,7 +111,7 @@ impl ServerReader for ClusterReader {
         let texts = self.connections.entry(caller).or_default();
         match passage {
             Passage::Request(bytes) => texts.request(&bytes, (caller, at_ns), &self.reports),
-            Passage::Reply(bytes) => texts.reply(&bytes, at_ns, &self.reports),
+            Passage::Reply(bytes) => texts.reply(&bytes, (caller, at_ns), &self.reports),
             Passage::Closed => drop(self.connections.remove(&caller)),
         }
     }
@@ -80,20 +119,19 @@ impl ServerReader for ClusterReader {
     async fn hear(&mut self) -> io::Result<()> {
         let told: Value = serde_json::from_str(&line(&mut self.watch).await?)?;
         if told["result"].is_null() || told["result"]["canceled"] == true {
-            return Err(io::Error::other("the watch is over"));
+            return Err(refusal(&told, "the watch is over"));
         }
-        for transaction in transactions(&told["result"]["events"], monotonic_nanos()) {
+        for mut transaction in transactions(&told["result"]["events"], monotonic_nanos()) {
             self.revision = transaction.zxid;
+            keep_own(self.allotment.as_deref(), &mut transaction);
             (self.reports)(ServerReport::Logged(transaction));
         }
         Ok(())
     }
 
     async fn look(&mut self) -> io::Result<()> {
-        let any = json!({ "key": ALL, "serializable": true });
-        let answer = line(&mut ask(&self.door, "/v3/kv/range", &any).await?).await?;
-        let answer: Value = serde_json::from_str(&answer)?;
-        while self.revision < number(&answer["header"]["revision"]) {
+        let last = revision(&self.door).await?;
+        while self.revision < last {
             self.hear().await?;
         }
         Ok(())
@@ -114,12 +152,26 @@ fn transactions(events: &Value, told_ns: u64) -> Vec<LoggedTransaction> {
     all
 }
 
+/// Leaves only the changes of a run's own keys in a transaction, under the names that it has for
+/// them. One of somebody else keeps its place in the log, and says nothing.
+fn keep_own(allotment: Option<&str>, transaction: &mut LoggedTransaction) {
+    let own = |it: Noted| Some(Noted { object: own_name(allotment, it.object)?, ..it });
+    transaction.noted = transaction.noted.drain(..).filter_map(own).collect();
+    if transaction.noted.is_empty() {
+        transaction.requests.clear();
+    }
+}
+
 fn transaction(event: &Value, told_ns: u64) -> LoggedTransaction {
     let (stored, before) = (&event["kv"], &event["prev_kv"]);
     let zxid = number(&stored["mod_revision"]);
     let (requests, what, unasked) = if event["type"] == "DELETE" {
         let lease = number(&before["lease"]);
-        let requests = vec![deletion(number(&before["create_revision"])), revocation(lease)];
+        let requests = vec![
+            deletion(number(&before["create_revision"])),
+            deletion_of(&before["key"], &before["value"]),
+            revocation(lease),
+        ];
         (requests, What::Deleted(By::Caller), Some(What::SessionEnded(lease)))
     } else {
         let lease = number(&stored["lease"]);
@@ -140,6 +192,13 @@ const fn deletion(created: i64) -> RequestId {
     (created, 1)
 }
 
+/// The request that deletes a key that has this value.
+fn deletion_of(key: &Value, value: &Value) -> RequestId {
+    let mut hasher = DefaultHasher::new();
+    (key.as_str(), value.as_str()).hash(&mut hasher);
+    (hasher.finish() as i64, 3)
+}
+
 /// The request that ends a lease.
 const fn revocation(lease: i64) -> RequestId {
     (lease, 2)
@@ -152,6 +211,8 @@ struct ClientTexts {
     reply: Vec<u8>,
     /// The request that is to be answered, and its time, if it can change something.
     open: Option<(RequestId, u64)>,
+    /// The request that is to be answered asks for a lease of any number.
+    asks_for_lease: bool,
 }
 
 impl ClientTexts {
@@ -160,15 +221,14 @@ impl ClientTexts {
         let Some((head, body)) = whole(&self.request) else { return };
         self.request.clear();
         self.reply.clear();
-        if head.starts_with("POST /v3/lease/grant ") {
-            let what = What::SessionBegan(number(&body["ID"]));
-            let noted = Noted { object: Name::new(), what, zxid: None };
-            reports(ServerReport::Change {
-                caller: Some(caller),
-                noted,
-                at_ns: Some(at_ns),
-                value: 0,
-            });
+        let lease = number(&body["ID"]);
+        let is_grant = head.starts_with("POST /v3/lease/grant ");
+        self.asks_for_lease = is_grant && lease == 0;
+        if is_grant && lease != 0 {
+            reports(began(lease, caller, at_ns));
+        }
+        if deletes_unseen(&head, &body) {
+            reports(ServerReport::Incomplete);
         }
         self.open = changed_by(&head, &body).map(|request| (request, at_ns));
         if let Some((request, at_ns)) = self.open {
@@ -176,10 +236,16 @@ impl ClientTexts {
         }
     }
 
-    fn reply(&mut self, bytes: &[u8], at_ns: u64, reports: &ReportSink) {
-        let Some((request, asked_ns)) = self.open else { return };
+    fn reply(&mut self, bytes: &[u8], (caller, at_ns): (u16, u64), reports: &ReportSink) {
+        if self.open.is_none() && !self.asks_for_lease {
+            return;
+        }
         self.reply.extend(bytes);
         let Some((head, body)) = whole(&self.reply) else { return };
+        if std::mem::take(&mut self.asks_for_lease) {
+            reports(began(number(&body["ID"]), caller, at_ns));
+        }
+        let Some((request, asked_ns)) = self.open else { return };
         self.open = None;
         let is_done = body["succeeded"] == true || request == revocation(request.0);
         let is_done = is_done && head.starts_with("HTTP/1.1 200 ");
@@ -190,10 +256,18 @@ impl ClientTexts {
     }
 }
 
-/// Reads a request or a reply: its head, and its body, if that is whole.
+/// The report that a client has a lease.
+fn began(lease: i64, caller: u16, at_ns: u64) -> ServerReport {
+    let noted = Noted { object: Name::new(), what: What::SessionBegan(lease), zxid: None };
+    ServerReport::Change { caller: Some(caller), noted, at_ns: Some(at_ns), value: 0 }
+}
+
+/// Reads a request or a reply: its head, and its body, if that is whole. A `GET` has none.
 fn whole(text: &[u8]) -> Option<(String, Value)> {
     let (head, body) = std::str::from_utf8(text).ok()?.split_once("\r\n\r\n")?;
-    Some((head.to_owned(), serde_json::from_str(body).ok()?))
+    let is_alone = head.starts_with("GET ");
+    let body = if is_alone { Value::Null } else { serde_json::from_str(body).ok()? };
+    Some((head.to_owned(), body))
 }
 
 /// Returns the request, if it is one that can change a key.
@@ -203,10 +277,27 @@ fn changed_by(head: &str, body: &Value) -> Option<RequestId> {
         Some(revocation(number(&body["ID"])))
     } else if let Some(lease) = then["request_put"].get("lease") {
         Some(creation(number(lease)))
+    } else if then.get("request_delete_range").is_some() {
+        let compared = &body["compare"][0];
+        let key = &then["request_delete_range"]["key"];
+        match (compared.get("create_revision"), compared.get("value")) {
+            (Some(created), _) => Some(deletion(number(created))),
+            (None, Some(value)) => Some(deletion_of(key, value)),
+            (None, None) => None,
+        }
     } else {
-        let is_deletion = then.get("request_delete_range").is_some();
-        is_deletion.then(|| deletion(number(&body["compare"][0]["create_revision"])))
+        None
     }
+}
+
+/// Returns true for a request that deletes a key, whatever that is: nobody knows whether it did.
+fn deletes_unseen(head: &str, body: &Value) -> bool {
+    let in_transaction =
+        || ["success", "failure"].iter().any(|it| body[it].to_string().contains("delete_range"));
+    head.starts_with("POST /v3/kv/deleterange ")
+        || head.starts_with("POST /v3/kv/txn ")
+            && changed_by(head, body).is_none()
+            && in_transaction()
 }
 
 #[cfg(test)]
@@ -217,7 +308,8 @@ mod tests {
     #[test]
     fn a_watch_tells_of_changes_that_clients_may_have_asked_for() {
         let kv = |revision: &str| json!({ "key": "aw==", "mod_revision": revision, "lease": "7" });
-        let before = json!({ "key": "aw==", "create_revision": "2", "lease": "7" });
+        let before =
+            json!({ "key": "aw==", "value": "MQ==", "create_revision": "2", "lease": "7" });
         let deleted = json!({ "type": "DELETE", "kv": kv("3"), "prev_kv": before });
         let told = transactions(&json!([{ "kv": kv("2") }, deleted, deleted]), 5);
         let transaction = |zxid, requests: &[RequestId], changes: &[What], unasked| {
@@ -233,12 +325,28 @@ mod tests {
             transaction(2, &[creation(7)], &[written], None),
             transaction(
                 3,
-                &[deletion(2), revocation(7)],
+                &[deletion(2), deletion_of(&json!("aw=="), &json!("MQ==")), revocation(7)],
                 &[deleted, deleted],
                 Some(What::SessionEnded(7)),
             ),
         ];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_others_change_keeps_its_place_and_says_nothing() {
+        let of = |key: &str| {
+            let stored = json!({ "key": BASE64.encode(key), "mod_revision": "2", "lease": "7" });
+            let mut told = transaction(&json!({ "kv": stored }), 5);
+            keep_own(Some("run_1"), &mut told);
+            let names =
+                told.noted.iter().map(|it| String::from_utf8_lossy(&it.object).into_owned());
+            (told.zxid, told.requests.len(), names.collect::<Vec<_>>())
+        };
+        assert_eq!(of("lock/run_1:k"), (2, 1, vec!["lock/k".to_owned()]));
+        for theirs in ["theirs", "run_1:", "run_10:k"] {
+            assert_eq!(of(theirs), (2, 0, vec![]));
+        }
     }
 
     #[test]
@@ -253,35 +361,47 @@ mod tests {
             "compare": [{ "create_revision": "2" }],
             "success": [{ "request_delete_range": { "key": "aw==" } }],
         });
+        let if_value = json!({
+            "compare": [{ "target": "VALUE", "value": "MQ==" }],
+            "success": [{ "request_delete_range": { "key": "aw==" } }],
+        });
         let seen = Arc::new(Mutex::new(Vec::new()));
         let sees = seen.clone();
         let reports: ReportSink = Arc::new(move |report| sees.lock().expect("whole").push(report));
         let mut texts = ClientTexts::default();
+        let version = "GET /version HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n".to_owned();
         let exchanges = [
+            (version, reply(200, json!({ "etcdserver": "3.4.23" }))),
             (request("/v3/lease/grant", json!({ "ID": "7" })), reply(200, json!({}))),
             (request("/v3/kv/txn", put), reply(200, json!({ "succeeded": true }))),
             (request("/v3/kv/txn", delete), reply(200, json!({ "header": {} }))),
             (request("/v3/lease/revoke", json!({ "ID": "7" })), reply(404, json!({ "code": 5 }))),
+            (request("/v3/lease/grant", json!({ "TTL": 2 })), reply(200, json!({ "ID": "9" }))),
+            (request("/v3/kv/txn", if_value), reply(200, json!({ "succeeded": true }))),
+            (request("/v3/kv/deleterange", json!({ "key": "aw==" })), reply(200, json!({}))),
         ];
-        for (at_ns, (request, reply)) in (1..).step_by(2).zip(&exchanges) {
+        for (at_ns, (request, reply)) in (0..).step_by(2).zip(&exchanges) {
             let (begin, end) = request.split_at(40);
             texts.request(begin.as_bytes(), (4000, 0), &reports);
             texts.request(end.as_bytes(), (4000, at_ns), &reports);
-            texts.reply(reply.as_bytes(), at_ns + 1, &reports);
+            texts.reply(reply.as_bytes(), (4000, at_ns + 1), &reports);
         }
         let asked = |request, at_ns| ServerReport::Asked { request, caller: 4000, at_ns };
         let answered =
             |request, asked_ns, at_ns| ServerReport::Answered { request, asked_ns, at_ns };
-        let what = What::SessionBegan(7);
-        let noted = Noted { object: Name::new(), what, zxid: None };
+        let by_value = deletion_of(&json!("aw=="), &json!("MQ=="));
         let expected = [
-            ServerReport::Change { caller: Some(4000), noted, at_ns: Some(1), value: 0 },
-            asked(creation(7), 3),
-            answered(creation(7), 3, Some(4)),
-            asked(deletion(2), 5),
-            answered(deletion(2), 5, None),
-            asked(revocation(7), 7),
-            answered(revocation(7), 7, None),
+            began(7, 4000, 2),
+            asked(creation(7), 4),
+            answered(creation(7), 4, Some(5)),
+            asked(deletion(2), 6),
+            answered(deletion(2), 6, None),
+            asked(revocation(7), 8),
+            answered(revocation(7), 8, None),
+            began(9, 4000, 11),
+            asked(by_value, 12),
+            answered(by_value, 12, Some(13)),
+            ServerReport::Incomplete,
         ];
         assert_eq!(*seen.lock().expect("whole"), expected);
     }

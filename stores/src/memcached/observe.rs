@@ -10,8 +10,14 @@
 //! Not seen are a `delete` that comes through no link, and `flush_all` until somebody looks at an
 //! item. Lines for which the server has no room are lost; it counts them, and is followed no longer
 //! then.
+//!
+//! A server that others use, too, tells of all of them. Only connections from here and keys of the
+//! run are reckoned with; the numbers go on from those of watchers before; and the clock lags.
+
+mod given;
 
 use super::text_connection::{SentCommand, TextConnection};
+use crate::allotment::own_name;
 use crate::model::{By, Name, Noted, What};
 use crate::observation::{
     Observation, ObservedServer, Observer, Passage, ReportSink, ServerReport, Traffic,
@@ -58,11 +64,13 @@ struct WatchedServer {
     traffic: UnboundedReceiver<Traffic>,
     /// Those who want to know when all that is done is reported.
     waiting: UnboundedReceiver<oneshot::Sender<()>>,
+    /// The server's counts of lines that were lost before.
+    lost_before: Vec<String>,
     report: WatchReport,
 }
 
 async fn begin(server: ObservedServer) -> io::Result<Observation> {
-    let ObservedServer { door, traffic, reports, .. } = server;
+    let ObservedServer { door, allotment, traffic, reports, .. } = server;
     let mut watching = door.open().await?;
     watching.write_all(WATCH).await?;
     let mut lines = BufReader::new(watching).lines();
@@ -72,8 +80,12 @@ async fn begin(server: ObservedServer) -> io::Result<Observation> {
     let (answers, questions) = door.open().await?.into_split();
     let answers = BufReader::new(answers).lines();
     let (wait, waiting) = unbounded_channel();
-    let report = WatchReport::new(reports);
-    let watched = WatchedServer { lines, questions, answers, traffic, waiting, report };
+    let (report, lost_before) = (WatchReport::new(reports), Vec::new());
+    let mut watched =
+        WatchedServer { lines, questions, answers, traffic, waiting, lost_before, report };
+    if let Some(allotment) = allotment {
+        watched.prepare(allotment).await?;
+    }
     Ok(Observation {
         following: Box::pin(watched.follow()),
         catch_up: Box::new(move || {
@@ -90,7 +102,8 @@ async fn begin(server: ObservedServer) -> io::Result<Observation> {
 
 impl WatchedServer {
     async fn follow(mut self) {
-        if self.watch().await.is_none() {
+        // Of a server of somebody else nobody knows what it did last.
+        if self.watch().await.is_none() || self.report.given.is_some() {
             return (self.report.reports)(ServerReport::Incomplete);
         }
         sleep(LAST_REPLIES).await;
@@ -113,7 +126,7 @@ impl WatchedServer {
                 }
                 answer = self.answers.next_line() => {
                     let Ok(Some(answer)) = answer else { break };
-                    if has_lost(&answer) {
+                    if has_lost(&answer) && !self.lost_before.contains(&answer) {
                         return None;
                     }
                     if answer == "END" && let Some(done) = wait.pop_front() {
@@ -124,7 +137,7 @@ impl WatchedServer {
                 }
                 done = self.waiting.recv() => {
                     wait.push_back(done?);
-                    look(MARK)
+                    look(self.report.mark())
                 }
                 _ = looks.tick() => self.report.due().map(look).collect(),
             };
@@ -175,8 +188,20 @@ struct WatchReport {
     standing: BTreeMap<String, u64>,
     /// The time of the last report, or of a request that has been carried out since.
     past_ns: u64,
-    /// The time by which the wall clock is ahead of CLOCK_MONOTONIC.
+    /// The time by which the server's wall clock is ahead of CLOCK_MONOTONIC.
     ahead_ns: u64,
+    /// The knowledge of a server that others use, too.
+    given: Option<SharedWatch>,
+}
+
+/// The knowledge of a server that others use, too.
+struct SharedWatch {
+    /// The name that the run's own keys have in them.
+    allotment: String,
+    /// The look that tells that all lines before it are there.
+    mark: String,
+    /// The address that connections from here come from.
+    address: String,
 }
 
 impl WatchReport {
@@ -190,7 +215,24 @@ impl WatchReport {
             standing: BTreeMap::new(),
             past_ns: 0,
             ahead_ns: 0,
+            given: None,
         }
+    }
+
+    /// The key of a look that tells that all lines before it are there.
+    fn mark(&self) -> &str {
+        self.given.as_ref().map_or(MARK, |given| &given.mark)
+    }
+
+    /// The name that the run has for a key, if it is one of its own.
+    fn own(&self, key: &str) -> Option<Name> {
+        let allotment = self.given.as_ref().map(|given| &*given.allotment);
+        own_name(allotment, Name::from_slice(key.as_bytes()))
+    }
+
+    /// Returns true if a line is of a connection from here.
+    fn is_from_here(&self, line: &str) -> bool {
+        self.given.as_ref().is_none_or(|given| field(line, "rip") == Some(&given.address))
     }
 
     fn pass(&mut self, Traffic { at_ns, caller, passage }: Traffic) {
@@ -210,15 +252,17 @@ impl WatchReport {
 
     /// Takes the next line. Returns how many marks have come; `None`: it is not what it should be.
     fn take(&mut self, line: String) -> Option<usize> {
-        // An exact measure: whoever is interrupted in between measures less.
-        let clock = MachineClock::default();
-        self.ahead_ns = self.ahead_ns.max(clock.wall().nanos().checked_sub(monotonic_nanos())?);
+        if self.given.is_none() {
+            // An exact measure: whoever is interrupted in between measures less.
+            let clock = MachineClock::default();
+            self.ahead_ns = self.ahead_ns.max(clock.wall().nanos().checked_sub(monotonic_nanos())?);
+        }
         let number = field(&line, "gid")?.parse().ok()?;
         self.early.insert(number, line);
         let mut marks = 0;
         while let Some(line) = self.early.remove(&self.next) {
             self.next += 1;
-            marks += usize::from(field(&line, "key") == Some(MARK));
+            marks += usize::from(field(&line, "key") == Some(self.mark()));
             self.event(&line)?;
         }
         Some(marks)
@@ -229,7 +273,7 @@ impl WatchReport {
         let name = || field(line, "cfd");
         let key = || Some(percent_decode_str(field(line, "key")?).decode_utf8_lossy().into_owned());
         match field(line, "type")? {
-            "conn_new" => {
+            "conn_new" if self.is_from_here(line) => {
                 self.ports.insert(name()?.into(), field(line, "rport")?.parse().ok()?);
             }
             "conn_close" => self.close(name()?),
@@ -320,6 +364,9 @@ impl WatchReport {
     /// An item is stored that may be over from the last second of its life on; never where that is
     /// zero.
     fn write(&mut self, at_ns: u64, port: Option<u16>, key: String, life_ns: u64) {
+        if self.own(&key).is_none() {
+            return;
+        }
         self.tell(at_ns, port, &key, What::Written(By::Caller));
         let due_ns = life_ns.checked_sub(SECOND_NS).map_or(u64::MAX, |sure_ns| at_ns + sure_ns);
         self.standing.insert(key, due_ns);
@@ -334,7 +381,8 @@ impl WatchReport {
 
     fn tell(&mut self, at_ns: u64, caller: Option<u16>, key: &str, what: What) {
         self.past_ns = self.past_ns.max(at_ns);
-        let noted = Noted { object: Name::from_slice(key.as_bytes()), what, zxid: None };
+        let Some(object) = self.own(key) else { return };
+        let noted = Noted { object, what, zxid: None };
         (self.reports)(ServerReport::Change { caller, noted, at_ns: Some(self.past_ns), value: 0 });
     }
 }
@@ -359,6 +407,11 @@ mod tests {
     /// Reads what clients and server say, `|` for the end of a line of theirs, and returns what is
     /// reported.
     fn reported(transcript: &str) -> Vec<String> {
+        reported_of(None, transcript)
+    }
+
+    /// The same of a server that others use, too.
+    fn reported_of(given: Option<SharedWatch>, transcript: &str) -> Vec<String> {
         let told = Arc::new(Mutex::new(Vec::new()));
         let hearing = told.clone();
         let reports: ReportSink = Arc::new(move |report| {
@@ -370,7 +423,7 @@ mod tests {
             let line = format!("{caller} {what:?} {}", String::from_utf8_lossy(&object));
             hearing.lock().expect("nobody panics").push(line);
         });
-        let mut report = WatchReport::new(reports);
+        let mut report = WatchReport { given, ..WatchReport::new(reports) };
         for (at_ns, line) in
             (1..).zip(transcript.lines().map(str::trim).filter(|it| !it.is_empty()))
         {
@@ -422,6 +475,30 @@ mod tests {
             "72 Deleted(Caller) lock:1",
         ];
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn of_a_server_of_somebody_else_only_our_connections_and_keys_count() {
+        let given = SharedWatch {
+            allotment: "run_1".into(),
+            mark: "run_1-mark".into(),
+            address: "::1".into(),
+        };
+        let seen = reported_of(
+            Some(given),
+            "71 > add run_1:a 0 5 1|-|add theirs 0 5 1|-|
+             gid=2 type=conn_new rip=::1 rport=71 transport=tcp cfd=24
+             gid=3 type=conn_new rip=::2 rport=71 transport=tcp cfd=25
+             gid=4 type=item_get key=theirs status=not_found clsid=0 cfd=25 size=0
+             gid=5 type=item_get key=run_1%3Aa status=not_found clsid=0 cfd=24 size=0
+             gid=6 type=item_store key=run_1%3Aa status=stored cmd=add ttl=5 clsid=1 cfd=24 size=1
+             gid=7 type=conn_close rip=::2 rport=71 transport=tcp reason=normal cfd=25
+             gid=8 type=item_get key=theirs status=not_found clsid=0 cfd=24 size=0
+             gid=9 type=item_store key=theirs status=stored cmd=add ttl=5 clsid=1 cfd=24 size=1
+             gid=10 type=eviction key=theirs fetch=no ttl=2 la=0 clsid=1 size=1
+             gid=11 type=eviction key=run_1%3Aa fetch=no ttl=2 la=0 clsid=1 size=1",
+        );
+        assert_eq!(seen, ["71 Written(Caller) a", "nobody Evicted a"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use super::allotment::SETTING;
 use super::stream::SILENT;
 use crate::Door;
-use crate::allotment::{within, without};
+use crate::allotment::{own_name, within};
 use crate::model::{By, Name, Noted, What};
 use crate::observation::{Observation, ObservedServer, Observer, ReportSink, ServerReport};
 use crate::real::monotonic_nanos;
@@ -235,17 +235,11 @@ impl Report {
     fn event(&mut self, data: &[Value]) {
         let [_, Value::BulkString(channel), key] = data else { return };
         let kind = channel.rsplit(|byte| *byte == b':').next().unwrap_or_default();
-        let own = name(key).and_then(|name| self.own_name(name));
+        let allotment = self.server.allotment.as_deref();
+        let own = name(key).and_then(|name| own_name(allotment, name));
         if let (Some(name), Some(what)) = (own, change(kind)) {
             self.events.push((name, what, monotonic_nanos()));
         }
-    }
-
-    /// The name that the run has for a key of its own; `None` for one of somebody else.
-    fn own_name(&self, name: Name) -> Option<Name> {
-        let Some(allotment) = &self.server.allotment else { return Some(name) };
-        let own = without(allotment, &name)?;
-        (!own.is_empty()).then(|| Name::from_slice(&own))
     }
 
     /// Reads `1795666126.658793 [0 127.0.0.1:50278] "SET" "key" "value"`; `lua` stands for the

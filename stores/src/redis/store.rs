@@ -82,7 +82,6 @@ impl Store for Redis {
         Some(StandingQuestion { question: b"ROLE\r\n*nonsense\r\n", read: standing });
     const PORTS: Ports = Ports { clients: 6379, peers: &[] };
     const ALLOTMENT: Result<Allotment<Self>, &'static str> = Ok(allotment::ALLOTMENT);
-    const OBSERVES_GIVEN: Result<(), &'static str> = Ok(());
 
     const OWN_TROUBLES: &'static [&'static str] = &[
         "CLUSTERDOWN ",

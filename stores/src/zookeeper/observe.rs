@@ -4,6 +4,10 @@
 //! A log is a number of files `version-2/log.<first zxid>`, each with a head of 16 bytes and a tail
 //! of zeros that are not written yet (`org.apache.zookeeper.server.persistence.FileTxnLog`).
 
+mod given;
+
+pub use given::{FIRST, OTHER};
+
 use crate::common_log::LoggedTransaction;
 use crate::model::{By, Name, Noted, What};
 use crate::observation::{
@@ -155,8 +159,11 @@ mod op {
     pub const CREATE: i32 = 1;
     pub const DELETE: i32 = 2;
     pub const SET_DATA: i32 = 5;
+    pub const CHECK: i32 = 13;
     pub const MULTI: i32 = 14;
     pub const CREATE_2: i32 = 15;
+    pub const CREATE_CONTAINER: i32 = 19;
+    pub const CREATE_TTL: i32 = 21;
     pub const CREATE_SESSION: i32 = -10;
     pub const CLOSE_SESSION: i32 = -11;
     pub const ERROR: i32 = -1;
@@ -223,6 +230,8 @@ struct ClientFrames {
     session: Option<i64>,
     /// The times of the requests for changes that were not answered yet, by number.
     open: BTreeMap<i32, u64>,
+    /// The same on a server of somebody else, each with the changes that it asks for.
+    changes: BTreeMap<i32, (u64, Vec<(Vec<u8>, i32)>)>,
 }
 
 /// Takes a frame from the beginning, if it is whole.

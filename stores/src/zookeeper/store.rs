@@ -180,8 +180,14 @@ impl Store for ZooKeeper {
     }
 
     #[cfg(feature = "real")]
-    fn observer(_: &Cluster, _number: u32) -> Option<crate::observation::Observer> {
-        Some(super::observe::MEMBER)
+    fn observer(cluster: &Cluster, number: u32) -> Option<crate::observation::Observer> {
+        use super::observe::{FIRST, MEMBER, OTHER};
+
+        Some(match number {
+            _ if cluster.given.is_empty() => MEMBER,
+            0 => FIRST,
+            _ => OTHER,
+        })
     }
 
     #[cfg(feature = "real")]

@@ -122,9 +122,10 @@ fn found(range: &Value) -> Option<KeyValue> {
     })
 }
 
-/// A number, which is not there when it is zero.
+/// A number, which is not there when it is zero. etcd writes it as a text, others need not.
 pub fn number(value: &Value) -> i64 {
-    value.as_str().and_then(|text| text.parse().ok()).unwrap_or(0)
+    let text = || value.as_str()?.parse().ok();
+    value.as_i64().or_else(text).unwrap_or(0)
 }
 
 /// The outcome of what ended with this error; in streams its code has another name.
