@@ -80,6 +80,11 @@ fn of_a_redis() {
 }
 
 #[test]
+fn of_a_redis_whose_clock_is_set() {
+    holds_what_clients_were_told("redis-set-nx-px", "redis", "clock-jump-server", "local");
+}
+
+#[test]
 fn of_a_redis_cluster() {
     holds_what_clients_were_told("redis-set-nx-px", "redis-cluster", "pause-client", "local");
 }

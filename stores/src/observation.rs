@@ -87,6 +87,10 @@ pub enum Passage {
 /// which has to be text.
 pub type Shell = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<String>> + Send + Sync>;
 
+/// Returns the nanoseconds by which a server's wall clock is ahead of this machine's, as it is set
+/// now and as it was set before; `None` where it runs at another rate.
+pub type Leads = Arc<dyn Fn() -> [Option<i64>; 2] + Send + Sync>;
+
 /// A server to be observed.
 pub struct ObservedServer {
     /// The way to it.
@@ -98,6 +102,8 @@ pub struct ObservedServer {
     pub traffic: UnboundedReceiver<Traffic>,
     /// The shell of its machine.
     pub shell: Shell,
+    /// The lead of its wall clock, which faults may set.
+    pub leads: Leads,
     /// The receiver of its reports.
     pub reports: ReportSink,
 }

@@ -3,6 +3,7 @@
 
 use super::clock::RunClock;
 use super::servers::StartedServer;
+use super::wall_clock::true_ns;
 use super::{broken, lock};
 use base::{BackendError, Data, Ledger, Mono};
 use futures_util::future::join_all;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use stores::common_log::CommonLog;
 use stores::model::{Name, Noted, What};
 use stores::observation::{
-    CatchUp, ObservedServer, Observer, Passage, ReportSink, ServerReport, Shell, Traffic,
+    CatchUp, Leads, ObservedServer, Observer, Passage, ReportSink, ServerReport, Shell, Traffic,
 };
 use stores::real::monotonic_nanos;
 use stores::{Bookkeeper, Topology, WorldSpec};
@@ -46,15 +47,14 @@ struct OngoingObservation {
 impl Observers {
     /// The observers of a world, before any server is there; `None` of one that cannot be observed.
     /// Behind a Toxiproxy server a connection is not known to be a client's; servers that somebody
-    /// else runs are not to be changed for it unasked; and a server dates its reports by its own
-    /// clock, which no fault may set. `allotment` is the name that all keys of the run begin with
-    /// on servers that others use, too.
+    /// else runs are not to be changed for it unasked. `allotment` is the name that all keys of the
+    /// run begin with on servers that others use, too.
     pub fn of(spec: &WorldSpec, clock: RunClock, allotment: &str) -> Option<Self> {
         let cluster = spec.cluster();
         let observers = (0..cluster.servers()).map(|it| spec.store.observer(&cluster, it));
         let observers: Vec<_> = observers.collect();
         let is_asked = spec.toxiproxy.is_none() && (spec.given.is_empty() || spec.observes_given);
-        let can = observers.iter().any(Option::is_some) && is_asked && !spec.sets_clocks;
+        let can = observers.iter().any(Option::is_some) && is_asked;
         can.then(|| Self {
             clock,
             allotment: Some(allotment.to_owned()).filter(|name| !name.is_empty()),
@@ -93,6 +93,7 @@ impl Observers {
             allotment: self.allotment.clone(),
             traffic: passing,
             shell: shell_of(server.clone()),
+            leads: leads_of(server.clone()),
             reports,
         };
         let observation = (observer.begin)(observed).await;
@@ -169,6 +170,10 @@ fn shell_of<S: StartedServer>(server: Arc<S>) -> Shell {
         let server = server.clone();
         Box::pin(async move { server.shell_in_data(command).await.map_err(io::Error::other) })
     })
+}
+
+fn leads_of<S: StartedServer>(server: Arc<S>) -> Leads {
+    Arc::new(move || server.clock().map_or([Some(0); 2], |clock| clock.leads_ns(true_ns())))
 }
 
 /// The ledger in the making, and what it is made from.

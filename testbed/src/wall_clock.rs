@@ -24,13 +24,15 @@ pub struct ServerWallClock {
     changed_ns: i64,
     /// The clock, in a world that began in 1970.
     clock: Clock,
+    /// The clock before the last change.
+    before: Clock,
 }
 
 impl ServerWallClock {
     /// A right clock of a process that is about to start.
     pub fn new(now_ns: i64) -> Self {
         let clock = Clock::right(WallTime::ZERO, time(now_ns), time(now_ns));
-        Self { started_ns: now_ns, changed_ns: now_ns, clock }
+        Self { started_ns: now_ns, changed_ns: now_ns, clock, before: clock }
     }
 
     /// Notes that a process that goes by it is about to start.
@@ -40,13 +42,13 @@ impl ServerWallClock {
 
     /// Makes it go wrong.
     pub fn change(&mut self, change: ClockChange, now_ns: i64) {
-        self.changed_ns = now_ns;
+        (self.changed_ns, self.before) = (now_ns, self.clock);
         self.clock.change(change, time(now_ns));
     }
 
     /// One thing that was wrong with it is right again. Once its rate is right, it is set.
     pub fn undo(&mut self, change: ClockChange, now_ns: i64) {
-        self.changed_ns = now_ns;
+        (self.changed_ns, self.before) = (now_ns, self.clock);
         self.clock.undo(change, time(now_ns));
     }
 
@@ -62,6 +64,15 @@ impl ServerWallClock {
     /// The lead over the true time.
     pub fn ahead_ns(&self, now_ns: i64) -> i64 {
         self.clock.lead_ns(time(now_ns))
+    }
+
+    /// The lead over the true time now, and as it would be without the last change; `None` where the
+    /// rate is not the right one, by which the process's own time is not known exactly.
+    pub fn leads_ns(&self, now_ns: i64) -> [Option<i64>; 2] {
+        [self.clock, self.before].map(|clock| {
+            let is_exact = clock.setting().rate_ppm as i64 == MILLION;
+            is_exact.then(|| clock.lead_ns(time(now_ns)))
+        })
     }
 
     /// The part of its lead by which it was set.
@@ -178,9 +189,12 @@ mod tests {
         is(reads(&clock, 230), 225.0);
         clock.undo(ClockChange::Freeze, 230 * S);
         is(reads(&clock, 240), 236.0);
+        assert_eq!(clock.leads_ns(240 * S), [None, None]);
         clock.undo(fast, 240 * S);
         is(reads(&clock, 240), 243.0);
+        assert_eq!(clock.leads_ns(240 * S), [Some(3 * S), None]);
         clock.undo(jump, 240 * S);
+        assert_eq!(clock.leads_ns(250 * S), [Some(0), Some(3 * S)]);
         assert_eq!(clock.told(), "+0.000000000 x1.000000\n");
     }
 

@@ -37,6 +37,9 @@ const ASKED_EVERY: Duration = Duration::from_millis(100);
 /// The number of times that a server of somebody else is asked for its time.
 const ASKED_FOR_TIME: u32 = 20;
 
+/// The grain of the times that a server tells, and of those at which it is set.
+const GRAIN_NS: i64 = 1_000_000;
+
 /// The way to observe a server without replicas.
 pub const ALONE: Observer =
     Observer { begin: |server| Box::pin(observe(server, false)), reads_traffic: false };
@@ -256,7 +259,14 @@ impl Report {
         }
         let mut hasher = DefaultHasher::new();
         arguments.split("\" \"").nth(2).map(|value| value.trim_end_matches('"')).hash(&mut hasher);
-        let (at_ns, value) = (self.time(time), hasher.finish());
+        if self.events.is_empty() {
+            return Some(());
+        }
+        let at_ns = self.time(time).unwrap_or_else(|| {
+            (self.server.reports)(ServerReport::Incomplete);
+            monotonic_nanos()
+        });
+        let value = hasher.finish();
         for (object, what, heard_ns) in std::mem::take(&mut self.events) {
             let is_asked = !matches!(what, What::Expired | What::Evicted);
             (self.server.reports)(ServerReport::Change {
@@ -270,18 +280,29 @@ impl Report {
     }
 
     /// The time of a command by CLOCK_MONOTONIC. Its line can be heard after its client has had the
-    /// answer, so it is as old as the server says: by the clock that it shares with this machine,
-    /// or by one whose lag is known.
-    fn time(&self, told: &str) -> u64 {
+    /// answer, so it is as old as the server says: by a clock whose lag is known, or whose lead over
+    /// this machine's is. `None`: by that nobody knows.
+    fn time(&self, told: &str) -> Option<u64> {
         let now_ns = monotonic_nanos();
-        let Ok(told_s) = told.parse() else { return now_ns };
-        let told = Duration::from_secs_f64(told_s);
+        let told_ns = Duration::from_secs_f64(told.parse().ok()?).as_nanos() as i64;
         if let Some(lag_ns) = self.lag_ns {
-            return (told.as_nanos() as i64 + lag_ns) as u64;
+            return Some((told_ns + lag_ns) as u64);
         }
-        let age = (UNIX_EPOCH + told).elapsed();
-        now_ns - age.map_or(0, |age| age.as_nanos() as u64)
+        let wall_ns = UNIX_EPOCH.elapsed().ok()?.as_nanos() as i64;
+        let age_ns = age_ns(wall_ns - told_ns, (self.server.leads)())?;
+        Some(now_ns - age_ns)
     }
+}
+
+/// The age of what a server has told, which by its clock seems so old, whatever its lead was: what
+/// is heard at once is the newest that it can be, and nothing comes from the future. `None`: it may
+/// be as much older as the clock has jumped.
+fn age_ns(seems_ns: i64, leads: [Option<i64>; 2]) -> Option<u64> {
+    let [now, before] = leads.map(|lead| Some(seems_ns + lead?));
+    let (now, before) = (now?, before.unwrap_or(i64::MIN));
+    let possible = [now, before].into_iter().filter(|age| *age > -GRAIN_NS);
+    let age_ns = possible.min().unwrap_or(now.max(before)).max(0).unsigned_abs();
+    (now == before || age_ns < now.abs_diff(before) / 2).then_some(age_ns)
 }
 
 /// The change that a keyspace event of this kind tells; `None` if what is stored is as it was.
@@ -307,5 +328,28 @@ fn name(value: &Value) -> Option<Name> {
     match value {
         Value::BulkString(name) => Some(Name::from_slice(name)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::age_ns;
+
+    #[test]
+    fn what_was_told_before_or_after_a_jump_is_known_by_its_age() {
+        const S: i64 = 1_000_000_000;
+        // It was never set.
+        assert_eq!(age_ns(7 * S, [Some(0); 2]), Some(7_000_000_000));
+        assert_eq!(age_ns(-9, [Some(0); 2]), Some(0));
+        // It was set ahead by five seconds, after that or before it.
+        assert_eq!(age_ns(9 - 5 * S, [Some(5 * S), Some(0)]), Some(9));
+        assert_eq!(age_ns(9, [Some(5 * S), Some(0)]), Some(9));
+        // It was set back again.
+        assert_eq!(age_ns(9, [Some(0), Some(5 * S)]), Some(9));
+        assert_eq!(age_ns(9 - 5 * S, [Some(0), Some(5 * S)]), Some(9));
+        // That was heard too late to be sure, or told by a clock that stood still.
+        assert_eq!(age_ns(3 * S, [Some(5 * S), Some(0)]), None);
+        assert_eq!(age_ns(0, [None, Some(0)]), None);
+        assert_eq!(age_ns(9, [Some(0), None]), Some(9));
     }
 }
