@@ -8,7 +8,7 @@ use local::RealServers;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
@@ -197,6 +197,27 @@ fn a_memcached_that_is_observed_names_exact_causes_of_its_own_keys() {
     });
     let items = ask(address, "stats\r\n", "END\r\n");
     assert!(items.contains("STAT curr_items 1\r\n"), "{items}");
+}
+
+#[test]
+fn a_memcached_that_lets_nobody_watch_says_so_and_keeps_nothing() {
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
+    let mut command = Command::new("memcached");
+    command.args(["-W", "-u", "nobody", "-l", "127.0.0.1", "-p", &free.port().to_string()]);
+    let mut memcached = command.spawn().expect("memcached is there");
+    let begun = Instant::now();
+    while TcpStream::connect(free).is_err() {
+        assert!(begun.elapsed() < LIMIT, "it does not serve");
+        sleep(Duration::from_millis(20));
+    }
+    let output = picklock(&named(&[free]), &["--algo", "memcached-add", "--observe"]);
+    let items = ask(free, "stats\r\n", "END\r\n");
+    memcached.kill().expect("it lives");
+    memcached.wait().expect("it has ended");
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(255), "{why}");
+    assert!(why.contains("cannot observe server 0: it lets nobody watch"), "{why}");
+    assert!(items.contains("STAT curr_items 0\r\n"), "{items}");
 }
 
 #[test]

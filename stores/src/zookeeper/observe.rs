@@ -17,6 +17,7 @@ use crate::observation::{
 use crate::real::monotonic_nanos;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use given::NodeChange;
 use nix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::io;
@@ -231,7 +232,7 @@ struct ClientFrames {
     /// The times of the requests for changes that were not answered yet, by number.
     open: BTreeMap<i32, u64>,
     /// The same on a server of somebody else, each with the changes that it asks for.
-    changes: BTreeMap<i32, (u64, Vec<(Vec<u8>, i32)>)>,
+    changes: BTreeMap<i32, (u64, Vec<NodeChange>)>,
 }
 
 /// Takes a frame from the beginning, if it is whole.

@@ -220,19 +220,25 @@ fn request(path: impl AsRef<[u8]>, kind: i32) -> RequestId {
     (hasher.finish() as i64, kind.into())
 }
 
-/// The changes that a request asks for: the node of each, and the kind.
-fn asked_for(kind: i32, body: &mut Jute<'_>) -> Option<Vec<(Vec<u8>, i32)>> {
+/// A change that a request asks for: the path of the node, and the kind.
+pub(super) type NodeChange = (Vec<u8>, i32);
+
+/// The changes that a request asks for.
+fn asked_for(kind: i32, body: &mut Jute<'_>) -> Option<Vec<NodeChange>> {
     let acl = |body: &mut Jute<'_>| {
         let entries = body.int()?;
         (0..entries).try_for_each(|_| {
-            (body.int()?, body.buffer()?, body.buffer()?);
-            Some(())
+            body.int()?;
+            body.buffer()?;
+            body.buffer().map(drop)
         })
     };
     Some(match kind {
         op::CREATE | op::CREATE_2 | op::CREATE_CONTAINER | op::CREATE_TTL => {
             let path = body.buffer()?.to_vec();
-            (body.buffer()?, acl(body)?, body.int()?);
+            body.buffer()?;
+            acl(body)?;
+            body.int()?;
             if kind == op::CREATE_TTL {
                 body.long()?;
             }
@@ -245,7 +251,8 @@ fn asked_for(kind: i32, body: &mut Jute<'_>) -> Option<Vec<(Vec<u8>, i32)>> {
         }
         op::SET_DATA => {
             let path = body.buffer()?.to_vec();
-            (body.buffer()?, body.int()?);
+            body.buffer()?;
+            body.int()?;
             vec![(path, kind)]
         }
         op::MULTI => {
