@@ -2,8 +2,8 @@
 //! the world of the backend.
 
 use base::{
-    Ability, EnsembleSpec, ExtraPromise, Load, LockInfo, Nemesis, Promises, RunInfo, RunSpec,
-    ScriptFile, Spread, Task, nanos,
+    Ability, EnsembleSpec, ExtraPromise, Load, LockInfo, Needs, Nemesis, Promises, RunInfo,
+    RunSpec, ScriptFile, Spread, Task, nanos,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -347,7 +347,7 @@ fn promises(lock: &LockInfo, run: &RunSpec) -> Promises {
 
 /// Returns the load that clients put on the lock.
 fn load(lock: &TestedLock, run: &RunSpec, task: &'static Task) -> Load {
-    let most = lock.info.longest_hold(run.ttl());
+    let most = drawn_hold(lock, run);
     let hold = run.hold.spread(|mean| Spread::Tailed { mean, most });
     let thinks = |mean| Spread::Exponential { least: Duration::ZERO, mean };
     let think = run.think().spread(thinks);
@@ -392,7 +392,15 @@ fn short_wait(lock: &TestedLock, run: &RunSpec) -> Duration {
 /// Returns the longest time for which a worker holds the lock.
 fn longest_hold(lock: &TestedLock, run: &RunSpec) -> Duration {
     let exact = Some(run.hold).filter(|hold| hold.exact).map(|hold| hold.time);
-    exact.unwrap_or_else(|| lock.info.longest_hold(run.ttl()))
+    exact.unwrap_or_else(|| drawn_hold(lock, run))
+}
+
+/// Returns the longest hold that is drawn. One that gets more time in its middle outlasts its ttl:
+/// nothing else shows whether it did get more.
+fn drawn_hold(lock: &TestedLock, run: &RunSpec) -> Duration {
+    let longest = lock.info.longest_hold(run.ttl());
+    let extends = task(run).is_ok_and(|task| task.needs == Some(Needs::Extend));
+    if extends && longest < run.ttl() { longest * 2 } else { longest }
 }
 
 /// Returns a time long enough for the lock to be granted again as it promises, after two long

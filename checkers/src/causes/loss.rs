@@ -6,7 +6,7 @@ use super::span::{
     unreachable,
 };
 use crate::evidence::Evidence;
-use base::{Cause, Change};
+use base::{Cause, Change, F, Kind, Process};
 use histories::holds::{Claim, Ending};
 use std::ops::Range;
 
@@ -192,6 +192,7 @@ pub(super) fn why(
 ) -> Option<Cause> {
     match lost.how {
         Change::SessionEnded(_) => why_session_ended(evidence, claim, lost.at_ns, until_ns),
+        Change::Expired if was_extended_in_vain(evidence, claim, lost) => Some(Cause::Recipe),
         Change::Expired if promised_life(evidence, claim).is_none() => {
             let not_renewed = || was_never_renewed(evidence, lost).then_some(Cause::LongHold);
             why_not_renewed(evidence, claim, lost.at_ns, until_ns).or_else(not_renewed)
@@ -208,6 +209,19 @@ pub(super) fn why(
             Some(why_taken(evidence, books, claim, (lost, by), until_ns))
         }
     }
+}
+
+/// Returns true if a lock ran out though its client had been told, less than a ttl before, that it
+/// has more time.
+fn was_extended_in_vain(evidence: &Evidence<'_>, claim: &Claim, lost: &Lost) -> bool {
+    let process = Process::Client(claim.process);
+    let events = evidence.run.history.events().iter().skip(claim.granted().unwrap_or(0) as usize);
+    let mut before = events.take_while(|event| event.time_ns <= lost.at_ns);
+    let since_ns = lost.at_ns.saturating_sub(evidence.run.info.run.ttl_ns) + GRAIN_NS;
+    before.any(|event| {
+        (event.process, event.f, event.kind) == (process, F::Extend, Kind::Ok)
+            && event.time_ns >= since_ns
+    })
 }
 
 /// Returns true if a lock would have run out in any case while its client relied on it, and that is
