@@ -9,7 +9,7 @@
 use super::is_queued;
 use super::span::loses_data;
 use crate::evidence::Evidence;
-use base::{Action, Cause, Causes, Change, ClockChange, F, Fault, Node, Removed};
+use base::{Action, Cause, Causes, Change, ClockChange, F, Fault, Kind, Node, Removed};
 use histories::holds::{Claim, Ending};
 
 /// Causes that a cut of a client's links can bring about for its own claims.
@@ -170,6 +170,9 @@ fn recorded<'a>(
                 && wanted.start < other.end
         })
     };
+    // What two of one client share, one frees for both; what the other frees then is a third one's.
+    let unanswered = |it: &&Claim| it.freed.is_some_and(|(_, kind)| kind == Kind::Info);
+    let frees_twice = || of_lock().filter(unanswered).any(shares);
     let found = [
         (Cause::LongHold, claims.iter().any(|claim| ran_out(&claim))),
         (Cause::LateGrant, claims.iter().any(|claim| ran_out(&claim))),
@@ -177,7 +180,7 @@ fn recorded<'a>(
             Cause::RanOutWhileReleasing,
             claims.iter().any(|claim| ran_out(&claim) && released(claim)),
         ),
-        (Cause::ForeignRelease, of_lock().any(frees_any)),
+        (Cause::ForeignRelease, of_lock().any(frees_any) || frees_twice()),
         (Cause::Recovery, of_lock().any(recovers)),
         (Cause::ClientDied, of_lock().any(died)),
         (

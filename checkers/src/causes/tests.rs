@@ -1059,6 +1059,17 @@ fn without_a_ledger_the_claims_say_which_causes_need_no_fault() {
     shared.info.run.clients = 1;
     shared.info.workers = 2;
     assert_eq!(of(&shared), [Cause::SharedIdentity, Cause::Recipe]);
+    // What two of one client share is freed twice, the second time from under somebody else.
+    let mut twice = picture(
+        "
+        p0       | A====r-------------?
+        p1       |  A==R
+        p2       |         a-A=======R
+        p4       |             a-A=======R",
+    );
+    (twice.info.run.clients, twice.info.workers) = (3, 2);
+    let causes = [Cause::ForeignRelease, Cause::Recipe];
+    assert!(causes.iter().all(|cause| of(&twice).contains(cause)), "{:?}", of(&twice));
 }
 
 /// A library does not say when its grant runs out.

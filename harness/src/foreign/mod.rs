@@ -143,6 +143,9 @@ fn check_promises(promises: &base::Promises, topology: &Topology) -> Result<(), 
     if promises.shared && promises.permits > 1 {
         return wrong("`shared` and several permits cannot both be judged: leave one out".into());
     }
+    if promises.downgrades && !promises.shared {
+        return wrong("`downgrades` is about readers: promise `shared` as well".into());
+    }
     Ok(())
 }
 

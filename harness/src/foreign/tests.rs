@@ -46,4 +46,7 @@ fn promises_that_nobody_can_keep_are_refused() {
     assert_eq!(refused("redis-x5", available), None);
     assert!(refused("redis", shared.permits(2)).is_some_and(|it| it.contains("leave one out")));
     assert_eq!(refused("redis", shared), None);
+    let downgrades = Promises::mutex().downgrades();
+    assert!(refused("redis", downgrades).is_some_and(|it| it.contains("promise `shared`")));
+    assert_eq!(refused("redis", downgrades.shared()), None);
 }
