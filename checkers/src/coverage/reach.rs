@@ -1,5 +1,6 @@
 //! The reach of a fault: how far it went, beside how far it has to go to matter to the lock.
 
+use crate::causes;
 use crate::evidence::Evidence;
 use crate::faults::FaultSpan;
 use crate::stretches::Stretches;
@@ -68,6 +69,12 @@ impl FaultReach<'_> {
             Matters::WhenClocksDiffer => {
                 format!("{}, wrong by {reached}; it takes {needed}", fault_span.fault)
             }
+            Matters::Always => {
+                format!(
+                    "{}, and nobody held the lock from then until it was back",
+                    fault_span.fault
+                )
+            }
             _ => format!("{} for {reached}; it takes {needed}", fault_span.fault),
         }
     }
@@ -90,6 +97,10 @@ impl<'e, 'a> Wanted<'e, 'a> {
     /// Returns the reach of a fault at those whom it hits, where it went furthest; `None` if none
     /// of them wanted the lock then.
     pub(super) fn reach(&self, fault_span: &'e FaultSpan) -> Option<FaultReach<'e>> {
+        if self.forgets_holds_alone(fault_span) {
+            let reached_ns = u64::from(self.is_forgotten(fault_span));
+            return Some(FaultReach { fault_span, reached_ns, needed_ns: 1 });
+        }
         let mut hit = fault_span.clients().peekable();
         let claims: Vec<&Claim> = match hit.peek() {
             None => self.all.during(fault_span).take(1).collect(),
@@ -124,6 +135,29 @@ impl<'e, 'a> Wanted<'e, 'a> {
         FaultReach { fault_span, reached_ns, needed_ns }
     }
 
+    /// Returns true if a fault is no more than the loss of who held the lock: that of the only
+    /// server, which counts no tokens.
+    fn forgets_holds_alone(&self, fault_span: &FaultSpan) -> bool {
+        let info = &self.evidence.run.info;
+        let forgets = causes::loses_data(self.evidence, fault_span.fault.action());
+        forgets && info.servers == 1 && !info.lock.promises.fenced
+    }
+
+    /// Returns true if somebody held the lock when its server lost it, and on after the server was
+    /// back, while another asked for it.
+    fn is_forgotten(&self, fault_span: &FaultSpan) -> bool {
+        let back = fault_span.healed.unwrap_or(u64::MAX);
+        let mut held = self.all.during(fault_span).filter_map(|claim| {
+            let hold = claim.definite()?;
+            let spans = hold.contains(&fault_span.begin) && hold.contains(&back);
+            spans.then_some((claim, hold.end))
+        });
+        held.any(|(claim, end)| {
+            let mut others = self.evidence.claims.claims.iter().filter(|it| it.key == claim.key);
+            others.any(|it| it.process != claim.process && asks_within(it, back..end))
+        })
+    }
+
     fn run(&self) -> &RunSpec {
         &self.evidence.run.info.run
     }
@@ -153,4 +187,10 @@ impl<'e, 'a> Wanted<'e, 'a> {
         let longest = if lock.outlives_ttl() { life / 2 } else { lock.longest_hold(life) };
         nanos(life.saturating_sub(longest))
     }
+}
+
+/// Returns true if a claim asks for the lock between two events.
+fn asks_within(claim: &Claim, during: Range<u64>) -> bool {
+    let asking = claim.asking();
+    asking.start < during.end && during.start < asking.end
 }

@@ -246,3 +246,21 @@ fn a_fault_of_the_script_that_never_came_or_did_nothing() {
     let idle = "the fault in line 3 of the script, pause holder, had no effect";
     misses(&scripted("pause c0 |  [ }\npause c1 |  [ ]", 3), idle);
 }
+
+#[test]
+fn the_loss_of_data_matters_to_whoever_held_the_lock_until_the_server_was_back() {
+    let run = "
+    wipe s0  |  [  ]
+    run      |                Q            E
+    p2       |                 A=R";
+    misses(&busy(run), "nobody held the lock from then until it was back");
+    let held = mutex(&format!(
+        "{}\n{run}\n    p3       |  A=R A=R",
+        BUSY.replace("A=RA=RA=R", "A======RA=R")
+    ));
+    assert!(covered(&held).contains("1 of 1 fault could have done harm"));
+    // Its tokens may go back whoever holds it.
+    let mut fenced = busy(run);
+    fenced.info.lock.promises.fenced = true;
+    assert!(covered(&fenced).contains("1 of 1 fault could have done harm"));
+}
