@@ -13,7 +13,9 @@
 //! * a fault that was *measured* to have done something, was in force while a client that it hits
 //!   asked for the lock, held it or freed it (any client, for a fault that hits only servers), and
 //!   went far enough to matter: a pause or cut of a client outlasted its grant, one of a server a
-//!   call's time-out, and a clock was wrong by more than what the longest hold leaves of a grant;
+//!   call's time-out, a clock was wrong by more than what the longest hold leaves of a grant, and
+//!   somebody held the lock from before the only server lost its data until after it was back,
+//!   while another asked (where no tokens can go back, too);
 //! * a grant in the quiet phase after the last heal.
 //!
 //! A run by a fault script must have had each fault of it, with a measured effect.

@@ -166,7 +166,9 @@ fn a_survey_that_allows_known_weaknesses_ends_with_0_for_them() {
     let survey = ["survey", "--algo", "redis-set-nx-px", "--nemesis", "pause-client"];
     let survey = [&survey[..], &["--runs", "4", "--backend", "sim"]].concat();
     assert_eq!(cli.run(&survey).code, 1);
-    assert_eq!(cli.run(&[&survey[..], &["--allow-known"]].concat()).code, 0);
+    let known = cli.run(&[&survey[..], &["--allow-known", "--format", "json"]].concat());
+    assert_eq!(known.code, 0);
+    assert!(known.out.contains("--nemesis pause-client --runs 4"), "{}", known.out);
 }
 
 #[test]

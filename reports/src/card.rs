@@ -34,6 +34,9 @@ pub struct Card {
     pub took_ns: u64,
     /// The faults, in the order in which they were tried.
     pub rows: Vec<CardRow>,
+    /// The number of runs that were to be made, if it was interrupted before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupted_of: Option<u64>,
 }
 
 /// One kind of faults, and what the lock bore of it.
@@ -127,6 +130,7 @@ impl Card {
             command,
             took_ns: 0,
             rows: Vec::new(),
+            interrupted_of: None,
         }
     }
 

@@ -95,6 +95,9 @@ fn a_card_names_each_cause_once_with_its_faults_and_how_often() {
     assert_eq!(words[2].1.len(), 1);
     let text = picklock_reports::card::markdown(&card);
     assert!(text.contains("\n**Safe against**: runs without faults\n"), "{text}");
+    let part = Card { interrupted_of: Some(9), ..card };
+    let said = ("Interrupted", vec!["4 of 9 runs were made, and no more is known".to_owned()]);
+    assert_eq!(part.words()[0], said);
 }
 
 #[test]

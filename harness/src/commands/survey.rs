@@ -141,7 +141,14 @@ fn nemeses(
 fn command(args: &SurveyArgs, lock: &TestedLock, world: &RunWorld) -> String {
     let run = of(args, lock, "none", 0);
     let place = place(&run, world.name);
-    format!("picklock survey {} {place}{}", lock.info.named(), flags(&run, &lock.info))
+    let nemeses = match args.nemesis.as_slice() {
+        [] => String::new(),
+        nemeses => format!(" --nemesis {}", nemeses.join(",")),
+    };
+    let deep = if args.deep { " --deep" } else { "" };
+    let runs = args.runs.map(|runs| format!(" --runs {runs}")).unwrap_or_default();
+    let flags = flags(&run, &lock.info);
+    format!("picklock survey {}{nemeses}{deep}{runs} {place}{flags}", lock.info.named())
 }
 
 fn progress_bar(runs: u64) -> ProgressBar {
@@ -242,6 +249,7 @@ impl Survey<'_> {
         if interrupted {
             note(&format!("picklock: interrupted; {} of {} runs", card.runs(), self.work.len()));
             card.rows.retain(|row| row.runs > 0);
+            card.interrupted_of = Some(self.work.len() as u64);
         }
         let junit = junit::of(&card, interrupted);
         losses.write([

@@ -9,7 +9,9 @@ impl Card {
     pub fn words(&self) -> Vec<(&'static str, Vec<String>)> {
         let of = |outcome| self.rows.iter().filter(move |row| row.outcome() == outcome);
         let safe: Vec<String> = of(Outcome::Held).map(CardRow::borne).collect();
+        let part = |all| format!("{} of {all} runs were made, and no more is known", self.runs());
         let words = [
+            ("Interrupted", self.interrupted_of.map(part).into_iter().collect()),
             ("Safe against", Vec::from_iter((!safe.is_empty()).then(|| safe.join(", ")))),
             ("Not safe against", self.weaknesses()),
             ("Could not tell", of(Outcome::Inconclusive).map(CardRow::untold).collect()),
