@@ -194,7 +194,11 @@ pub(super) fn why(
         Change::SessionEnded(_) => why_session_ended(evidence, claim, lost.at_ns, until_ns),
         Change::Expired if was_extended_in_vain(evidence, claim, lost) => Some(Cause::Recipe),
         Change::Expired if promised_life(evidence, claim).is_none() => {
-            let not_renewed = || was_never_renewed(evidence, lost).then_some(Cause::LongHold);
+            // A store that counts whole seconds may end it before its ttl is over.
+            let end_ns = evidence.time(claim.end.map_or(u64::MAX, |end| end.at));
+            let was_long = end_ns.saturating_sub(lost.made_ns) >= evidence.run.info.run.ttl_ns;
+            let why = if was_long { Cause::LongHold } else { Cause::Recipe };
+            let not_renewed = || was_never_renewed(evidence, lost).then_some(why);
             why_not_renewed(evidence, claim, lost.at_ns, until_ns).or_else(not_renewed)
         }
         Change::Expired => Some(why_expired(evidence, claim, lost, until_ns)),

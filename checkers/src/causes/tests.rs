@@ -1080,6 +1080,12 @@ fn a_lock_that_runs_out_in_its_ttl_and_tells_no_end_was_held_for_too_long() {
         p1       |              aA==O
         store    |  0         x  1";
     assert_eq!(causes_in(&picture(text), "double hold"), [Some(Cause::LongHold)]);
+    // Its server counts whole seconds, say: it was over before its ttl was.
+    let short = "
+        p0       | a-A=====O
+        p1       |      aA==O
+        store    |  0  x 1";
+    assert_eq!(causes_in(&picture(short), "double hold"), [Some(Cause::Recipe)]);
     // It was renewed, and then no more: nothing says why.
     let renewed = text
         .replace("         x  1", "                   x  1")
