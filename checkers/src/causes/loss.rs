@@ -215,16 +215,25 @@ pub(super) fn why(
     }
 }
 
-/// Returns true if a lock ran out though its client had been told, less than a ttl before, that it
-/// has more time.
+/// Returns true if a lock ran out less than a ttl after its client had asked for more time, and been
+/// told that it has it, by right clocks.
 fn was_extended_in_vain(evidence: &Evidence<'_>, claim: &Claim, lost: &Lost) -> bool {
     let process = Process::Client(claim.process);
     let events = evidence.run.history.events().iter().skip(claim.granted().unwrap_or(0) as usize);
-    let mut before = events.take_while(|event| event.time_ns <= lost.at_ns);
-    let since_ns = lost.at_ns.saturating_sub(evidence.run.info.run.ttl_ns) + GRAIN_NS;
-    before.any(|event| {
-        (event.process, event.f, event.kind) == (process, F::Extend, Kind::Ok)
-            && event.time_ns >= since_ns
+    let before = events.take_while(|event| event.time_ns <= lost.at_ns);
+    let mut asked_ns = 0;
+    let mut extended_ns = None;
+    for event in before.filter(|event| (event.process, event.f) == (process, F::Extend)) {
+        match event.kind {
+            Kind::Invoke => asked_ns = event.time_ns,
+            Kind::Ok => extended_ns = Some(asked_ns),
+            Kind::Fail | Kind::Info => {}
+        }
+    }
+    extended_ns.is_some_and(|asked_ns| {
+        let due_ns = asked_ns.saturating_add(evidence.run.info.run.ttl_ns);
+        lost.at_ns + GRAIN_NS < due_ns
+            && !had(evidence, Trouble::ServerClock, claim.process, asked_ns..lost.at_ns)
     })
 }
 

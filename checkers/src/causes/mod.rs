@@ -433,5 +433,4 @@ fn sent(case: &Case<'_>, writer: &Claim, write: u64) -> Option<u64> {
     .map(|event| event.index)
 }
 
-pub(crate) use span::loses_data;
 pub(crate) use stuck::{culprit_of, of_stuck};

@@ -298,7 +298,7 @@ fn slows(action: Action) -> bool {
 }
 
 /// Returns true if a server comes back from a fault without all of its data.
-pub(crate) fn loses_data(evidence: &Evidence<'_>, action: Action) -> bool {
+pub(super) fn loses_data(evidence: &Evidence<'_>, action: Action) -> bool {
     match action {
         Action::Crash(Data::Lost) => true,
         // A member of an ensemble has its data on disk before it answers for them.

@@ -1230,3 +1230,33 @@ fn a_release_that_was_lost_and_called_a_success_was_lost() {
     let calm = text.replace("[   ]", "     ");
     assert_eq!(stuck_at(&picture(&calm), 20), Some(Cause::Recipe));
 }
+
+/// The run with an extension by process 0, asked for at a column and granted at the next one.
+fn with_extension(run: Run, column: u64) -> Run {
+    let of = |column: u64, kind| {
+        base::Event::new(column * 100_000_000, base::Process::Client(0), kind, base::F::Extend)
+    };
+    let extension = [of(column, base::Kind::Invoke), of(column + 1, base::Kind::Ok)];
+    let mut events: Vec<base::Event> =
+        run.history.events().iter().cloned().chain(extension).collect();
+    events.sort_by_key(|event| event.time_ns);
+    let mut history = base::History::default();
+    for event in events {
+        history.push(event);
+    }
+    Run { history, ..run }
+}
+
+#[test]
+fn an_extension_that_was_granted_and_gave_no_time_is_the_recipes_own() {
+    let text = "
+        p0       | a-A=====================O
+        p1       |              aA==O
+        store    |  0         x  1";
+    let vain = with_extension(picture(text), 6);
+    assert_eq!(causes_in(&vain, "double hold"), [Some(Cause::Recipe)]);
+    // It was asked for a ttl before, or nobody asked for one.
+    let used_up = with_extension(picture(text), 1);
+    assert_eq!(causes_in(&used_up, "double hold"), [Some(Cause::LongHold)]);
+    assert_eq!(causes_in(&picture(text), "double hold"), [Some(Cause::LongHold)]);
+}

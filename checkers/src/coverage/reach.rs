@@ -1,11 +1,10 @@
 //! The reach of a fault: how far it went, beside how far it has to go to matter to the lock.
 
-use crate::causes;
 use crate::evidence::Evidence;
 use crate::faults::FaultSpan;
 use crate::stretches::Stretches;
 use crate::words::seconds;
-use base::{Matters, RunSpec, nanos};
+use base::{Action, Data, Matters, RunInfo, RunSpec, nanos};
 use histories::holds::{AcquireAnswer, Claim};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -136,11 +135,11 @@ impl<'e, 'a> Wanted<'e, 'a> {
     }
 
     /// Returns true if a fault is no more than the loss of who held the lock: that of the only
-    /// server, which counts no tokens.
+    /// server, which counts no tokens. A session, or what renews a lock, breaks by any crash.
     fn forgets_holds_alone(&self, fault_span: &FaultSpan) -> bool {
-        let info = &self.evidence.run.info;
-        let forgets = causes::loses_data(self.evidence, fault_span.fault.action());
-        forgets && info.servers == 1 && !info.lock.promises.fenced
+        let RunInfo { lock, servers, .. } = &self.evidence.run.info;
+        let forgets = fault_span.fault.action() == Action::Crash(Data::Lost);
+        forgets && *servers == 1 && !lock.promises.fenced && !lock.outlives_ttl()
     }
 
     /// Returns true if somebody held the lock when its server lost it, and on after the server was
