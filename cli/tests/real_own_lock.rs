@@ -3,6 +3,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "measures how long a run took")]
 
+mod command;
+
+use command::adapters_path;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,20 +17,9 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The path on which a Python comes first that finds the libraries of the adapters: Debian's, and
-/// those that `test.sh` has installed.
-fn path() -> String {
-    let variable = |name: &str| std::env::var(name).unwrap_or_default();
-    let cache = match variable("XDG_CACHE_HOME") {
-        unset if unset.is_empty() => format!("{}/.cache", variable("HOME")),
-        folder => folder,
-    };
-    format!("{cache}/picklock-adapters/python/bin:/usr/bin:{}", variable("PATH"))
-}
-
 fn picklock(folder: &TempDir, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
-    command.args(args).current_dir(folder.path()).env("PATH", path()).env("NO_COLOR", "1");
+    command.args(args).current_dir(folder.path()).env("PATH", adapters_path()).env("NO_COLOR", "1");
     command.output().expect("it runs")
 }
 

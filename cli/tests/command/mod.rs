@@ -36,6 +36,17 @@ impl Bench {
     }
 }
 
+/// The path on which a Python comes first that finds the libraries of the adapters: Debian's, and
+/// those that `test.sh` has installed.
+pub fn adapters_path() -> String {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let cache = match variable("XDG_CACHE_HOME") {
+        unset if unset.is_empty() => format!("{}/.cache", variable("HOME")),
+        folder => folder,
+    };
+    format!("{cache}/picklock-adapters/python/bin:/usr/bin:{}", variable("PATH"))
+}
+
 /// Runs the commands of a transcript, `tests/snapshots/<name>.txt`, and holds that they say what it
 /// says. With `UPDATE_EXPECT=1` they write it; a line that begins with `$ picklock` is a command.
 #[track_caller]
