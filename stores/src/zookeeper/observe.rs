@@ -54,22 +54,13 @@ struct MemberReader {
 
 impl ServerReader for MemberReader {
     fn passed(&mut self, Traffic { at_ns, caller, passage }: Traffic) {
-        let frames = self.connections.entry(caller).or_default();
-        let reports = &self.reports;
-        match passage {
-            Passage::Request(bytes) => {
-                frames.requests.extend(bytes);
-                while let Some(frame) = frame(&mut frames.requests) {
-                    frames.request(&frame, (caller, at_ns), reports);
-                }
+        let (is_request, arrived) = arrived(&mut self.connections, caller, passage);
+        for frame in arrived {
+            let frames = self.connections.entry(caller).or_default();
+            match is_request {
+                true => frames.request(&frame, (caller, at_ns), &self.reports),
+                false => frames.reply(&frame, (caller, at_ns), &self.reports),
             }
-            Passage::Reply(bytes) => {
-                frames.replies.extend(bytes);
-                while let Some(frame) = frame(&mut frames.replies) {
-                    frames.reply(&frame, (caller, at_ns), reports);
-                }
-            }
-            Passage::Closed => drop(self.connections.remove(&caller)),
         }
     }
 
@@ -240,6 +231,26 @@ fn frame(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
     let frame = Jute(bytes).buffer()?.to_vec();
     bytes.drain(..4 + frame.len());
     Some(frame)
+}
+
+/// Takes what passed a client's connection. Returns the frames that are whole with it, and whether
+/// they are requests.
+fn arrived(
+    connections: &mut BTreeMap<u16, ClientFrames>,
+    caller: u16,
+    passage: Passage,
+) -> (bool, Vec<Vec<u8>>) {
+    let frames = connections.entry(caller).or_default();
+    let (is_request, buffer, bytes) = match passage {
+        Passage::Request(bytes) => (true, &mut frames.requests, bytes),
+        Passage::Reply(bytes) => (false, &mut frames.replies, bytes),
+        Passage::Closed => {
+            connections.remove(&caller);
+            return (false, Vec::new());
+        }
+    };
+    buffer.extend(bytes);
+    (is_request, std::iter::from_fn(|| frame(buffer)).collect())
 }
 
 impl ClientFrames {

@@ -6,12 +6,12 @@
 //! A node that is gone before it can be asked for its session has the one whose client was told
 //! that it made it. Of a deletion see `etcd`: it is a client's if one asked for it before.
 
-use super::{ClientFrames, Jute, frame, op};
+use super::{ClientFrames, Jute, arrived, op};
 use crate::Door;
 use crate::common_log::{LoggedTransaction, RequestId};
 use crate::model::{By, Name, Noted, What};
 use crate::observation::{
-    Observation, ObservedServer, Observer, Passage, ReportSink, ServerReader, ServerReport, Traffic,
+    Observation, ObservedServer, Observer, ReportSink, ServerReader, ServerReport, Traffic,
 };
 use crate::real::monotonic_nanos;
 use futures_util::FutureExt;
@@ -57,22 +57,13 @@ struct GivenReader {
 
 impl ServerReader for GivenReader {
     fn passed(&mut self, Traffic { at_ns, caller, passage }: Traffic) {
-        let frames = self.connections.entry(caller).or_default();
-        let reports = &self.reports;
-        match passage {
-            Passage::Request(bytes) => {
-                frames.requests.extend(bytes);
-                while let Some(frame) = frame(&mut frames.requests) {
-                    frames.change(&frame, (caller, at_ns), reports);
-                }
+        let (is_request, arrived) = arrived(&mut self.connections, caller, passage);
+        for frame in arrived {
+            let frames = self.connections.entry(caller).or_default();
+            match is_request {
+                true => frames.change(&frame, (caller, at_ns), &self.reports),
+                false => frames.outcome(&frame, (caller, at_ns), &self.reports),
             }
-            Passage::Reply(bytes) => {
-                frames.replies.extend(bytes);
-                while let Some(frame) = frame(&mut frames.replies) {
-                    frames.outcome(&frame, (caller, at_ns), reports);
-                }
-            }
-            Passage::Closed => drop(self.connections.remove(&caller)),
         }
     }
 
