@@ -31,7 +31,7 @@ mod tests;
 use crate::evidence::Evidence;
 use crate::stalls;
 use crate::words::decided;
-use base::{Anomaly, Cause, Causes, Change, Event, Shape};
+use base::{Anomaly, Cause, Causes, Change, Event, Kind, Shape};
 use books::{ClaimStep, Written};
 use histories::holds::Claim;
 use loss::{LeftInStore, Lost};
@@ -342,9 +342,28 @@ pub(crate) fn left_standing(case: &Case<'_>, claim: &Claim, at: u64) -> bool {
 /// The cause for which the store counts a client as the holder that was told that it is not.
 pub(crate) fn of_phantom(case: &Case<'_>, claim: &Claim) -> Causes {
     match case.ownership() {
-        Some(_) => reply_lost(case, claim).into(),
-        None => possible::of_stuck(case, &[claim], case.time(claim.asking().end)),
+        Some(_) => match reply_lost(case, claim) {
+            Cause::Recipe => left_before(case, claim).unwrap_or(Cause::Recipe).into(),
+            cause => cause.into(),
+        },
+        None => {
+            let claims: Vec<&Claim> = released_in_vain(case, claim).chain([claim]).collect();
+            possible::of_stuck(case, &claims, case.time(claim.asking().end))
+        }
     }
+}
+
+/// The cause for which the hold before a claim was left in the store, under a name that its process
+/// keeps.
+fn left_before(case: &Case<'_>, claim: &Claim) -> Option<Cause> {
+    released_in_vain(case, claim).last().map(|before| stuck::why_left(case, before, None))
+}
+
+/// The earlier holds of a claim's process on its lock whose release did not succeed.
+fn released_in_vain<'a>(case: &'a Case<'_>, claim: &'a Claim) -> impl Iterator<Item = &'a Claim> {
+    let before = case.asked(claim.key).map(|(_, it)| it).filter(|it| it.invoke < claim.invoke);
+    let ours = before.filter(|it| it.process == claim.process && it.granted().is_some());
+    ours.filter(|it| it.freed.is_none_or(|(_, kind)| kind != Kind::Ok))
 }
 
 /// The same from the faults alone: a reply was lost if any can have been.

@@ -304,7 +304,7 @@ fn is_death(case: &Case<'_>, at: u64) -> bool {
 
 /// Returns the reason why a claim left the lock taken, by how it ended; `made_ns` is when it made
 /// what stands there.
-fn why_left(case: &Case<'_>, claim: &Claim, made_ns: Option<u64>) -> Cause {
+pub(super) fn why_left(case: &Case<'_>, claim: &Claim, made_ns: Option<u64>) -> Cause {
     let is_death = |at| is_death(case, at);
     let late = |at: u64| made_ns.is_some_and(|made| made > case.time(at));
     // A server that is down refuses, and one that is cut off cannot be connected to; nor is there

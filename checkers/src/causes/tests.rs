@@ -1260,3 +1260,18 @@ fn an_extension_that_was_granted_and_gave_no_time_is_the_recipes_own() {
     assert_eq!(causes_in(&used_up, "double hold"), [Some(Cause::LongHold)]);
     assert_eq!(causes_in(&picture(text), "double hold"), [Some(Cause::LongHold)]);
 }
+
+#[test]
+fn what_its_release_left_is_what_a_process_is_refused_later() {
+    let text = "
+        crash s0 |    [      ]
+        p0       | A===r--!     a-~
+        store    | 0";
+    let cause = |text: &str| {
+        let run = picture(text);
+        let case = Case::of(&run);
+        super::of_phantom(&case, case.claims.claims.last().expect("a claim")).only()
+    };
+    assert_eq!(cause(text), Some(Cause::ReleaseLost));
+    assert_eq!(cause(&text.replace("r--!", "r--R")), Some(Cause::Recipe));
+}

@@ -41,7 +41,11 @@ pub const SPEC: LockSpec = LockSpec {
                 UNTOLD,
             ),
             breaks(&[Cause::ClientClock], OVERLAP, FROZEN),
-            breaks(&[Cause::ReplyLost, Cause::Recipe], &["phantom holder"], COUNTED),
+            breaks(
+                &[Cause::ReplyLost, Cause::ReleaseLost, Cause::Recipe],
+                &["phantom holder"],
+                COUNTED,
+            ),
         ],
         TTL,
     ],
