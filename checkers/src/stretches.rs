@@ -63,6 +63,17 @@ impl Stretches {
     }
 }
 
+/// Returns the length that stretches cover together, where several at once count once.
+pub(crate) fn covered(mut stretches: Vec<(u64, u64)>) -> u64 {
+    stretches.sort_unstable();
+    let (mut all, mut until) = (0, 0);
+    for (begin, end) in stretches {
+        all += end.saturating_sub(begin.max(until));
+        until = until.max(end);
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -59,6 +59,17 @@ fn caught_at(task: &str, lock: &LockSpec, nemesis: &str, anomaly: &str) -> usize
     (0..100).filter(shows).count()
 }
 
+/// Opens the lock of the catalogue that a canary spoils.
+fn open_honest(
+    name: &str,
+    link: Rc<dyn base::Link<Redis>>,
+    settings: LockSettings,
+) -> Box<dyn Lock> {
+    let lock = workloads::find(name).expect("a lock of the catalogue");
+    let on = lock.open.on::<Redis>().expect("it is a lock on Redis");
+    on.open(link, settings)
+}
+
 /// `redis-set-nx-px`, but it takes the server's yes for a no: it compares `OK` with `ok`.
 struct Deceived(Box<dyn Lock>);
 
@@ -84,9 +95,7 @@ impl Lock for Deceived {
 }
 
 fn open_deceived(link: Rc<dyn base::Link<Redis>>, s: LockSettings) -> Box<dyn Lock> {
-    let lock = workloads::find("redis-set-nx-px").expect("a lock of the catalogue");
-    let on = lock.open.on::<Redis>().expect("it is a lock on Redis");
-    Box::new(Deceived(on.open(link, s)))
+    Box::new(Deceived(open_honest("redis-set-nx-px", link, s)))
 }
 
 static DECEIVED: LockSpec = LockSpec {
@@ -124,9 +133,7 @@ impl Lock for Stingy {
 }
 
 fn open_stingy(link: Rc<dyn base::Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
-    let lock = workloads::find("redis-semaphore").expect("a lock of the catalogue");
-    let on = lock.open.on::<Redis>().expect("it is a lock on Redis");
-    Box::new(Stingy(on.open(link, settings)))
+    Box::new(Stingy(open_honest("redis-semaphore", link, settings)))
 }
 
 static STINGY: LockSpec = LockSpec {

@@ -2,6 +2,7 @@
 
 use crate::evidence::Evidence;
 use crate::faults::FaultSpan;
+use crate::stretches::covered;
 use base::{Action, ClockChange, Data, Family, Fault, LinkFault, Node, Target};
 use std::ops::Range;
 
@@ -61,15 +62,9 @@ fn united<'a>(
     fault_spans: impl Iterator<Item = &'a FaultSpan>,
     during: &Range<u64>,
 ) -> Option<u64> {
-    let part = |fault_span| part(evidence, fault_span, during);
-    let mut parts: Vec<Range<u64>> = fault_spans.filter_map(part).collect();
-    parts.sort_unstable_by_key(|part| part.start);
-    let (mut all, mut until) = (0, 0);
-    for part in &parts {
-        all += part.end.saturating_sub(part.start.max(until));
-        until = until.max(part.end);
-    }
-    (!parts.is_empty()).then_some(all)
+    let parts = fault_spans.filter_map(|fault_span| part(evidence, fault_span, during));
+    let parts: Vec<(u64, u64)> = parts.map(|part| (part.start, part.end)).collect();
+    (!parts.is_empty()).then(|| covered(parts))
 }
 
 /// Returns the longest time for which one such trouble lasted in a span of time, in nanoseconds;

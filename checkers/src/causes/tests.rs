@@ -1251,12 +1251,12 @@ fn with_extension(run: Run, column: u64) -> Run {
 fn an_extension_that_was_granted_and_gave_no_time_is_the_recipes_own() {
     let text = "
         p0       | a-A=====================O
-        p1       |              aA==O
-        store    |  0         x  1";
+        p1       |                aA==O
+        store    |  0          x   1";
     let vain = with_extension(picture(text), 6);
     assert_eq!(causes_in(&vain, "double hold"), [Some(Cause::Recipe)]);
-    // It was asked for a ttl before, or nobody asked for one.
-    let used_up = with_extension(picture(text), 1);
+    // The time that it gave is over, or nobody asked for more.
+    let used_up = with_extension(picture(text), 2);
     assert_eq!(causes_in(&used_up, "double hold"), [Some(Cause::LongHold)]);
     assert_eq!(causes_in(&picture(text), "double hold"), [Some(Cause::LongHold)]);
 }

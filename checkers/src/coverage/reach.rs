@@ -68,6 +68,7 @@ impl FaultReach<'_> {
             Matters::WhenClocksDiffer => {
                 format!("{}, wrong by {reached}; it takes {needed}", fault_span.fault)
             }
+            // Any other such fault suffices at any extent: this one lost data.
             Matters::Always => {
                 format!(
                     "{}, and nobody held the lock from then until it was back",

@@ -1,8 +1,9 @@
-//! Writers that are shut out: readers are granted the lock again and again, and no writer is, though
-//! nobody has it.
+//! Writers that are shut out: readers are granted the lock again and again, and no writer is,
+//! though nobody has it.
 
 use crate::Case;
 use crate::phase::QuietPhase;
+use crate::stretches::covered;
 use base::Mode;
 use histories::holds::Claim;
 
@@ -21,36 +22,22 @@ pub(super) fn shut_out(case: &Case<'_>, phase: &QuietPhase, key: usize) -> Optio
     if !promises.shared || ours().filter(writes).any(is_granted) {
         return None;
     }
-    let asking = |claim: &Claim| (claim.invoke, claim.asking().end);
-    let waits = ours().filter(writes).map(asking);
     let has = |claim: &Claim| {
         let freed = claim.freed.map(|(at, _)| at).or(claim.end.map(|end| end.at));
         let over = if claim.granted().is_some() { freed } else { Some(claim.asking().end) };
         (claim.invoke, over.unwrap_or(u64::MAX))
     };
-    let had = ours().filter(|claim| !writes(claim) || claim.granted().is_some()).map(has);
-    let had: Vec<(u64, u64)> = had.collect();
-    let taken_ns = covered_ns(case, &phase, had.iter().copied());
-    let free_ns = covered_ns(case, &phase, waits.chain(had.iter().copied())) - taken_ns;
-    let meets = |claim: &Claim| claim.mode == Mode::Exclusive && phase.meets(&claim.asking());
-    let first = case.asked(key).find(|(_, claim)| meets(claim)).map(|(id, _)| id);
+    let had = || ours().filter(|claim| !writes(claim) || claim.granted().is_some()).map(has);
+    let waits = ours().filter(writes).map(|claim| (claim.invoke, claim.asking().end));
+    let free_ns = within(case, &phase, had().chain(waits)) - within(case, &phase, had());
+    let asks = |claim: &Claim| writes(&claim) && phase.meets(&claim.asking());
+    let first = case.asked(key).find(|(_, claim)| asks(claim)).map(|(id, _)| id);
     first.filter(|_| free_ns >= case.run.info.due_ns())
 }
 
 /// The time in a phase that stretches between events cover together, in nanoseconds.
-fn covered_ns(
-    case: &Case<'_>,
-    phase: &QuietPhase,
-    stretches: impl Iterator<Item = (u64, u64)>,
-) -> u64 {
+fn within(case: &Case<'_>, phase: &QuietPhase, stretches: impl Iterator<Item = (u64, u64)>) -> u64 {
     let time = |at: u64| case.run.history.get(at).map_or(phase.stop.time, |event| event.time_ns);
     let within = |at: u64| time(at).clamp(phase.quiet.time, phase.stop.time);
-    let mut parts: Vec<(u64, u64)> = stretches.map(|(a, b)| (within(a), within(b))).collect();
-    parts.sort_unstable();
-    let (mut all, mut until) = (0, 0);
-    for (begin, end) in parts {
-        all += end.saturating_sub(begin.max(until));
-        until = until.max(end);
-    }
-    all
+    covered(stretches.map(|(begin, end)| (within(begin), within(end))).collect())
 }

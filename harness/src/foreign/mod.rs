@@ -130,7 +130,7 @@ impl ForeignLock {
     }
 }
 
-/// Refuses promises that no lock on these servers can keep, or that none can keep together.
+/// Refuses promises that no lock on these servers can keep, or that cannot be judged together.
 fn check_promises(promises: &base::Promises, topology: &Topology) -> Result<(), ForeignError> {
     let wrong = |why: String| Err(ForeignError::Promise(why));
     let name = topology.name;
