@@ -13,6 +13,9 @@
 //!
 //! Readers that come and go do not excuse that no writer is granted the lock in the whole quiet
 //! phase: it is stuck for writers if it is free for as long as its bound, all told, while one asks.
+//! Nor do the permits that a semaphore still grants excuse that some are gone: it is stuck if, for
+//! as long as its bound, all told, enough are free while somebody waits, and never are all of them
+//! held.
 //!
 //! A lock that never promises to recover is excused by definite holds alone: a dead client that
 //! keeps it for ever is the very deadlock that is sought.
@@ -60,6 +63,7 @@ use histories::holds::{AcquireAnswer, Claim};
 
 mod culprit;
 mod deaths;
+mod permits;
 mod standstill;
 #[cfg(test)]
 mod tests;
@@ -120,13 +124,15 @@ enum LockFate {
     Stuck(usize),
     /// Readers got it, and no writer did; this claim asked first.
     ShutOut(usize),
+    /// Some of its permits were granted, and never all; this claim waited first.
+    PermitsGone(usize),
 }
 
 impl LockFate {
     /// The claim that asked first, of those that asked in vain.
     const fn first_in_vain(&self) -> Option<usize> {
         match self {
-            Self::Stuck(first) | Self::ShutOut(first) => Some(*first),
+            Self::Stuck(first) | Self::ShutOut(first) | Self::PermitsGone(first) => Some(*first),
             Self::Idle | Self::Granted(_) | Self::Held(_) | Self::TooShort(_) => None,
         }
     }
@@ -162,13 +168,19 @@ fn judge(name: &str, case: &Case<'_>, slowest_after_death: Option<u64>) -> Verdi
 /// there, if there was one.
 fn nobody_since(case: &Case<'_>, phase: &QuietPhase, findings: &[LockFate]) -> String {
     let lasts = seconds(phase.lasts());
-    if findings.iter().all(|finding| !matches!(finding, LockFate::Stuck(_))) {
+    let is_stuck = |finding: &LockFate| matches!(finding, LockFate::Stuck(_));
+    let gone = |finding: &LockFate| matches!(finding, LockFate::PermitsGone(_));
+    if let Some(key) = findings.iter().position(gone).filter(|_| !findings.iter().any(is_stuck)) {
+        let held = permits::most_held(case, phase, key);
+        return format!("{held} were held at once in the {lasts} after all faults were healed");
+    }
+    if !findings.iter().any(is_stuck) {
         return format!(
             "no writer was granted the lock in the {lasts} after all faults were healed"
         );
     }
-    let is_stuck = |claim: &&Claim| matches!(findings[claim.key], LockFate::Stuck(_));
-    let granted = case.granted_in(phase.quiet.index..phase.stop.index).filter(is_stuck).last();
+    let of_stuck = |claim: &&Claim| is_stuck(&findings[claim.key]);
+    let granted = case.granted_in(phase.quiet.index..phase.stop.index).filter(of_stuck).last();
     match granted.and_then(Claim::granted) {
         Some(ok) => format!(
             "nobody was granted the lock in the last {} of the quiet phase",
@@ -245,10 +257,23 @@ fn examine(case: &Case<'_>, phase: &QuietPhase) -> Vec<LockFate> {
         // It may have been left taken by those who were granted it in the phase itself.
         _ => match examine_end(case, phase, key) {
             stuck @ LockFate::Stuck(_) => stuck,
-            _ => shut_out(case, phase, key).map_or(LockFate::Granted(grants), LockFate::ShutOut),
+            _ => {
+                let shut_out = shut_out(case, phase, key).map(LockFate::ShutOut);
+                let gone = || permits::gone(case, phase, key).map(LockFate::PermitsGone);
+                shut_out.or_else(gone).unwrap_or(LockFate::Granted(grants))
+            }
         },
     };
     grants.into_iter().enumerate().map(finding).collect()
+}
+
+/// The part of a phase in which progress is due: from the last moment on at which somebody may have
+/// left the lock taken, if that ends by itself.
+fn due_from(case: &Case<'_>, phase: &QuietPhase, key: usize) -> QuietPhase {
+    let recovers = case.run.info.lock.promises.recovers.is_some();
+    let gone = case.asked(key).filter_map(|(_, claim)| claim.gone_at());
+    let gone = gone.filter(|at| recovers && *at < phase.stop.index).max();
+    phase.from(case.run.history.get(gone.unwrap_or(0)))
 }
 
 fn examine_end(case: &Case<'_>, phase: &QuietPhase, key: usize) -> LockFate {
@@ -335,7 +360,10 @@ fn without_anomaly(
                 let doubts = doubts(case, phase, key);
                 return unclear(name, too_short(run, *lasted, doubts));
             }
-            LockFate::Idle | LockFate::Stuck(_) | LockFate::ShutOut(_) => {}
+            LockFate::Idle
+            | LockFate::Stuck(_)
+            | LockFate::ShutOut(_)
+            | LockFate::PermitsGone(_) => {}
         }
     }
     let Some((after, first)) = slowest else {

@@ -153,6 +153,25 @@ fn a_semaphore_that_takes_one_permit_for_two_is_caught_by_those_who_ask_for_two(
     assert_eq!(caught_at("permits", honest, "none", "double hold"), 0);
 }
 
+/// `redis-semaphore`, but its members stay for an hour.
+fn open_leaky(link: Rc<dyn base::Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
+    let ttl = Duration::from_secs(3600);
+    open_honest("redis-semaphore", link, LockSettings { ttl, ..settings })
+}
+
+static LEAKY: LockSpec =
+    LockSpec { name: "redis-semaphore-leaky", open: &On::<Redis>::one(open_leaky), ..STINGY };
+
+#[test]
+fn a_permit_that_a_death_keeps_for_good_is_missed() {
+    let caught = caught(&LEAKY, "crash-client", "deadlock");
+    assert!(caught >= 90, "caught by {caught} of 100 seeds");
+    let honest = workloads::find("redis-semaphore").expect("a lock of the catalogue");
+    for task in ["contend", "permits"] {
+        assert_eq!(caught_at(task, honest, "crash-client", "deadlock"), 0);
+    }
+}
+
 #[test]
 fn a_client_that_is_told_no_while_it_holds_the_lock_is_a_phantom() {
     let caught = caught(&DECEIVED, "none", "phantom holder");

@@ -1,5 +1,6 @@
 //! The culprit that keeps a stuck lock from everybody, as far as the history tells, and its story.
 
+use super::permits::most_held;
 use super::standstill::Standstill;
 use super::waiting::is_phantom;
 use crate::Case;
@@ -29,7 +30,8 @@ pub(crate) enum Culprit<'a> {
 pub(super) fn culprit<'a>(case: &'a Case<'_>, stuck: &Standstill) -> Culprit<'a> {
     let (key, stop) = (stuck.key, stuck.until);
     let ours: Vec<&Claim> = case.asked(key).map(|(_, claim)| claim).collect();
-    let last = last_grant(&ours, stop);
+    // A permit may be gone since long before the last grant of another.
+    let last = last_grant(&ours, stop).filter(|_| case.run.info.lock.promises.permits == 1);
     let after = last.and_then(Claim::granted).unwrap_or(0);
     if ours.iter().filter_map(|claim| is_phantom(case, claim)).any(|at| at > after && at < stop) {
         return Culprit::Phantom;
@@ -158,10 +160,12 @@ pub(super) fn tell(story: &mut Story<'_>, case: &Case<'_>, phase: &QuietPhase, s
     let ours = || case.asked(first.key).map(|(_, claim)| claim);
     let reads = |claim: &Claim| claim.mode == Mode::Shared;
     let is_granted = |claim: &Claim| claim.granted().is_some_and(|ok| phase.has(ok));
+    let permits = run.info.lock.promises.permits;
+    let some_left = permits > 1 && ours().any(is_granted);
     let shuts_out = !reads(first) && ours().any(|claim| reads(claim) && is_granted(claim));
     let nobody = if shuts_out { "no writer" } else { "nobody" };
     let ours: Vec<&Claim> = ours().filter(|claim| !shuts_out || !reads(claim)).collect();
-    let last = last_grant(&ours, stop);
+    let last = last_grant(&ours, stop).filter(|_| !some_left);
     if let Some((claim, end)) = last.and_then(|claim| Some((claim, claim.end?))) {
         story.end(claim, end);
     }
@@ -175,9 +179,11 @@ pub(super) fn tell(story: &mut Story<'_>, case: &Case<'_>, phase: &QuietPhase, s
         Culprit::Sleeper { .. } | Culprit::Phantom => {}
     }
     story.tell(first.invoke, process(first), phrases::clause(F::Acquire, Kind::Invoke), "");
-    let silence =
-        format!("was over at {} and {nobody} had been granted the lock", story.time(stop));
-    story.say(stop, "the run", silence);
+    let silence = match some_left {
+        true => format!("{} had been held at once", most_held(case, phase, first.key)),
+        false => format!("{nobody} had been granted the lock"),
+    };
+    story.say(stop, "the run", format!("was over at {} and {silence}", story.time(stop)));
     let since = last.and_then(Claim::granted).filter(|ok| phase.has(*ok));
     let unheard = match since {
         Some(ok) => format!("{nobody} had been granted it since {}", story.time(ok)),

@@ -759,3 +759,33 @@ fn readers_come_and_go_and_no_writer_gets_in() {
         .replace("S=R   S=R     S=R      S=R       S=R", "S=RS======RS========RS========RS=R");
     assert_eq!(read_write(&busy).outcome, Outcome::Held);
 }
+
+/// A client dies with one of two permits, and it stays with it.
+const PERMIT_GONE: &str = "
+    crash c1 |    [   ]
+    p1       | A==X
+    p0       | A===R   A====R      A====R      A====R
+    p2       |           a---A====R a----A===R  a-----A==
+    run      |          Q                                 E
+    ";
+
+fn semaphore(text: &str) -> Verdict {
+    let mut run = picture(text);
+    run.info.lock.promises.permits = 2;
+    judge(&Progress, &run)
+}
+
+#[test]
+fn one_of_two_permits_is_gone() {
+    let verdict = semaphore(PERMIT_GONE);
+    assert_eq!(verdict.outcome, Outcome::Violated, "{verdict:?}");
+    assert_eq!(verdict.anomalies[0].name, "deadlock");
+    expect![[r#"
+        no more than 1 of 2 permits were held at once in the 3.4 s after all faults were healed
+        process 1 was killed at 0.300 s; process 2 asked at 1.000 s; the run was over at 4.300 s and no more than 1 of 2 permits had been held at once; all faults had been healed for 3.4 s, and the lock promises to be granted again within 1 s"#]].assert_eq(&format!("{}\n{}", verdict.summary, verdict.anomalies[0].explanation));
+    // All permits once, or holds that are too short to meet, prove nothing.
+    let all = PERMIT_GONE.replace("A====R      A====R\n", "A======R    A====R\n");
+    assert_eq!(semaphore(&all).outcome, Outcome::Held);
+    let short = PERMIT_GONE.replace("A====R", "AR    ").replace("A===R a", "AR    a");
+    assert_eq!(semaphore(&short).outcome, Outcome::Held);
+}

@@ -1,6 +1,7 @@
 //! Writers that are shut out: readers are granted the lock again and again, and no writer is,
 //! though nobody has it.
 
+use super::due_from;
 use crate::Case;
 use crate::phase::QuietPhase;
 use crate::stretches::covered;
@@ -13,10 +14,7 @@ use histories::holds::Claim;
 pub(super) fn shut_out(case: &Case<'_>, phase: &QuietPhase, key: usize) -> Option<usize> {
     let promises = case.run.info.lock.promises;
     let ours = || case.asked(key).map(|(_, claim)| claim);
-    // The bound counts from whoever may have left it taken, if it ends by itself.
-    let gone = ours().filter_map(|claim| claim.gone_at().filter(|at| *at < phase.stop.index));
-    let gone = gone.filter(|_| promises.recovers.is_some()).max();
-    let phase = phase.from(case.run.history.get(gone.unwrap_or(0)));
+    let phase = due_from(case, phase, key);
     let is_granted = |claim: &Claim| claim.granted().is_some_and(|ok| phase.has(ok));
     let writes = |claim: &&Claim| claim.mode == Mode::Exclusive;
     if !promises.shared || ours().filter(writes).any(is_granted) {
