@@ -52,15 +52,31 @@ const UNHEARD: &[Cause] = &[Cause::ReplyLost, Cause::ReleaseLost, Cause::ClientD
 const LEAVE_TAKEN: &[Cause] =
     &[Cause::ReplyLost, Cause::ReleaseLost, Cause::ClientDied, Cause::OnlyServerDown];
 
+/// Anomalies in which nobody gets the lock.
+const STUCK: &[&str] = &["deadlock", "lost wake-up"];
+
 /// Returns the causes for which some claims, of which one was lost, can have met at a time.
 pub(super) fn of_loss(evidence: &Evidence<'_>, claims: &[&Claim], at_ns: u64) -> Causes {
-    causes(evidence, claims, at_ns, |cause| !LEAVE_TAKEN.contains(&cause))
+    let found = causes(evidence, claims, at_ns, |cause| !LEAVE_TAKEN.contains(&cause));
+    or_known_recipe(evidence, found, |anomaly| !STUCK.contains(&anomaly))
 }
 
 /// Returns the causes for which a lock can have been left taken by one of its claims, or a client
 /// can sleep on, at a time.
 pub(super) fn of_stuck(evidence: &Evidence<'_>, claims: &[&Claim], at_ns: u64) -> Causes {
-    causes(evidence, claims, at_ns, |_| true)
+    let found = causes(evidence, claims, at_ns, |_| true);
+    or_known_recipe(evidence, found, |anomaly| STUCK.contains(&anomaly))
+}
+
+/// Adds the recipe where it is known to bring such anomalies about: it may under a fault, too.
+fn or_known_recipe(
+    evidence: &Evidence<'_>,
+    found: Causes,
+    is_such: impl Fn(&str) -> bool,
+) -> Causes {
+    let mut known = evidence.run.info.lock.known.iter();
+    let is_known = known.any(|it| it.cause == Cause::Recipe && is_such(&it.anomaly));
+    found.iter().chain(is_known.then_some(Cause::Recipe)).collect()
 }
 
 fn causes(

@@ -6,7 +6,7 @@ use super::loss::{self, Lost, why_session_ended};
 use super::possible;
 use super::span::{Trouble, clock_off, had, loses_data};
 use super::{is_queued, reply_lost};
-use base::{CANCELLED, Cause, Causes, Change, Kind, Node};
+use base::{CANCELLED, Cause, Causes, Change, F, Kind, Node, Process};
 use histories::holds::{AcquireAnswer, Claim, Ending};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -196,29 +196,57 @@ fn asks(case: &Case<'_>, claim: &Claim, at_ns: u64) -> bool {
     case.time(claim.invoke) <= at_ns && (open || at_ns <= case.time(claim.asking().end))
 }
 
+/// A life of a client, between two of its deaths: the client, and the number of deaths before. A
+/// process that was given up leaves its session to the next one of the same life.
+type ClientLife = (u32, usize);
+
+/// Returns the life of its client to which each process belongs.
+fn lives(case: &Case<'_>) -> BTreeMap<u32, ClientLife> {
+    let client = |process| case.run.info.client_of(process);
+    let mut deaths: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for event in case.run.history.events().iter().filter(|event| event.f == F::Death) {
+        if let Process::Client(process) = event.process {
+            deaths.entry(client(process)).or_default().push(event.index);
+        }
+    }
+    let mut lives = BTreeMap::new();
+    for claim in &case.claims.claims {
+        let client = client(claim.process);
+        let before = |died: &Vec<u64>| died.partition_point(|at| *at < claim.invoke);
+        let life = (client, deaths.get(&client).map_or(0, before));
+        lives.entry(claim.process).or_insert(life);
+    }
+    lives
+}
+
 fn sessions(case: &Case<'_>, at_ns: u64) -> BTreeMap<usize, (usize, u64)> {
-    let mut asking: BTreeMap<u32, usize> = BTreeMap::new();
+    let lives = lives(case);
+    let mut asking: BTreeMap<ClientLife, usize> = BTreeMap::new();
     for (id, claim) in case.claims.claims.iter().enumerate() {
         let answered = match claim.answer {
             AcquireAnswer::Open => false,
             AcquireAnswer::Unknown(at) => is_death(case, at),
             AcquireAnswer::Granted(_) | AcquireAnswer::Failed(_) => true,
         };
-        if !answered && asks(case, claim, at_ns) {
-            asking.insert(claim.process, id);
+        if let Some(life) = lives.get(&claim.process)
+            && !answered
+            && asks(case, claim, at_ns)
+        {
+            asking.insert(*life, id);
         }
     }
     let mut sessions = BTreeMap::new();
     let entries = case.run.ledger.iter().flat_map(|ledger| ledger.entries().iter().rev());
     for entry in entries {
         let Change::SessionEnded(process) = entry.change else { continue };
-        let Some(id) = asking.get(&process).copied() else { continue };
+        let Some(life) = lives.get(&process) else { continue };
+        let Some(id) = asking.get(life).copied() else { continue };
         let claim = &case.claims.claims[id];
         // A client that is given up in the end takes its session with it.
         if entry.time_ns <= at_ns || asks(case, claim, entry.time_ns) {
             sessions.entry(claim.key).or_insert((id, entry.time_ns));
             // Of a session that ended before, nothing more is asked.
-            asking.remove(&process);
+            asking.remove(life);
         }
     }
     sessions
@@ -299,7 +327,7 @@ fn clock_that_kept(
 
 /// Returns true if an event is the death of a client.
 fn is_death(case: &Case<'_>, at: u64) -> bool {
-    case.run.history.get(at).is_some_and(|event| event.f == base::F::Death)
+    case.run.history.get(at).is_some_and(|event| event.f == F::Death)
 }
 
 /// Returns the reason why a claim left the lock taken, by how it ended; `made_ns` is when it made

@@ -722,6 +722,11 @@ fn a_lock_that_stays_taken_is_explained_by_what_stands_there() {
         run      |          Q            E
         store    |  0   z";
     assert_eq!(stuck(session), Some(Cause::HolderPaused));
+    // So it did for the next process of the same client, if the client has not died meanwhile.
+    let next = session.replace("r!a---------------", "r!a-?")
+        + "\n        p5       |              a------------";
+    assert_eq!(stuck(&next), Some(Cause::HolderPaused));
+    assert_eq!(stuck(&next.replace("r!a-?", "r!a-X")), Some(Cause::Recipe));
 }
 
 /// The cause for which a lock is stuck at a column of a picture, in the middle of the run.
@@ -1035,6 +1040,16 @@ fn without_a_ledger_the_faults_in_force_say_which_causes_are_possible() {
     let after =
         text.replace("FAULT    |      [               ]", "pause c0 |                   [   ]");
     assert_eq!(open_causes(&picture(&after), "double hold"), [Cause::Recipe]);
+    // What is known of the recipe needs no fault, and may come with one.
+    let mut known = picture(&text.replace("FAULT   ", "freeze c0"));
+    let weakness = |anomaly: &str| {
+        let (anomaly, why) = (anomaly.into(), "it is so".into());
+        vec![base::Known { cause: Cause::Recipe, anomaly, why }]
+    };
+    known.info.lock.known = weakness("double hold");
+    assert_eq!(open_causes(&known, "double hold"), [Cause::ClientClock, Cause::Recipe]);
+    known.info.lock.known = weakness("deadlock");
+    assert_eq!(open_causes(&known, "double hold"), [Cause::ClientClock]);
 }
 
 #[test]
