@@ -3,10 +3,13 @@
 
 mod command;
 
+use base::{Cause, RunSpec};
 use command::{Bench, transcript};
 use nix::sys::signal::Signal;
-use picklock::schedule::Schedule;
-use picklock::shrink::is_small;
+use picklock::schedule::{Schedule, Shows};
+use picklock::setup::Setup;
+use picklock::shrink::{is_small, shrink};
+use picklock::simulate;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -75,6 +78,21 @@ fn what_was_shrunk_fits_on_a_screen_and_replays() {
     let (told, _) = said(home, &format!("replay {file} --backend sim"), 1);
     let story: String = told.split_inclusive("\n\n").take(2).collect();
     assert!(out.contains(&story), "{out}\n{told}");
+}
+
+#[test]
+fn what_more_quiet_would_end_is_shrunk_too() {
+    let lock = workloads::lock("zk-rw-as-printed").expect("a lock of the catalogue");
+    let usual = lock.info.run("partition-client,partition,clock-freeze-server", 48231);
+    let setup = Setup::new(&lock, RunSpec { swarm: true, task: "two-keys".into(), ..usual });
+    let (_, schedule) = simulate::record(&setup.expect("a run")).expect("the simulator runs");
+    let (property, anomaly) = ("progress".to_owned(), "deadlock".to_owned());
+    let shows = Shows { property, anomaly, cause: Some(Cause::Recipe) };
+    let shows_it =
+        |schedule: &Schedule| simulate::replay(&lock, schedule).is_ok_and(|run| shows.is_in(&run));
+    assert!(shows_it(&schedule) && !shows_it(&schedule.with_more_quiet()));
+    let shrunk = shrink(&lock, &schedule, &shows, &mut |tried| tried < 20);
+    assert!(shows_it(&shrunk.expect("it shows a deadlock").schedule));
 }
 
 #[test]

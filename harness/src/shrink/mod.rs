@@ -87,7 +87,7 @@ pub fn shrink(
     if is_small(lock, schedule) {
         return take_out(lock, schedule, shows, go_on);
     }
-    if !simulate::replay(lock, schedule).is_ok_and(|run| shows.is_in(&run)) {
+    if !is_shown(lock, schedule, shows) {
         return Err(NotShown { anomaly: shows.anomaly.clone() });
     }
     let mut tried = 1;
@@ -112,12 +112,14 @@ pub fn shrink(
     Ok(Shrunk { tried, ..least })
 }
 
-/// Returns true if a schedule shows the anomaly, and would with more quiet.
+/// Returns true if a schedule shows the anomaly. One that cannot be run shows nothing.
 fn is_shown(lock: &TestedLock, schedule: &Schedule, shows: &Shows) -> bool {
-    // One that cannot be run shows nothing.
-    let shown =
-        |schedule: &Schedule| simulate::replay(lock, schedule).is_ok_and(|run| shows.is_in(&run));
-    shown(schedule) && (schedule.quiet_ns == 0 || shown(&schedule.with_more_quiet()))
+    simulate::replay(lock, schedule).is_ok_and(|run| shows.is_in(&run))
+}
+
+/// Returns true if a schedule would show the anomaly with more quiet, too.
+fn is_lasting(lock: &TestedLock, schedule: &Schedule, shows: &Shows) -> bool {
+    schedule.quiet_ns == 0 || is_shown(lock, &schedule.with_more_quiet(), shows)
 }
 
 /// Takes out of a schedule what its anomaly does not need.
@@ -131,6 +133,7 @@ fn take_out(
         lock,
         best: Schedule { shows: Some(shows.clone()), ..schedule.clone() },
         shows,
+        lasting: is_lasting(lock, schedule, shows),
         robust: false,
         tried: 0,
         done: None,
@@ -158,6 +161,8 @@ struct Shrinker<'a> {
     lock: &'a TestedLock,
     best: Schedule,
     shows: &'a Shows,
+    /// The anomaly lasts through more quiet, and has to go on doing so.
+    lasting: bool,
     /// The best one shows its anomaly where nothing is exact, too.
     robust: bool,
     tried: u64,
@@ -203,6 +208,7 @@ impl Shrinker<'_> {
             self.done = Some(CutShort::Bound);
         }
         is_shown(self.lock, schedule, self.shows)
+            && (!self.lasting || is_lasting(self.lock, schedule, self.shows))
     }
 
     /// Keeps a changed schedule if it still shows the anomaly.

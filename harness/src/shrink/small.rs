@@ -9,7 +9,7 @@ use base::{Action, Mode, Node, Rng, RunSpec, nanos};
 use std::time::Duration;
 use workloads::TestedLock;
 
-use super::is_shown;
+use super::{is_lasting, is_shown};
 use crate::plan::{FaultTiming, Planned, PlannedTurn, Trigger, Victim};
 use crate::schedule::{Schedule, Shows};
 use crate::simulate;
@@ -39,7 +39,8 @@ pub fn draw_small(
         let schedule = Schedule { shows: shows_it, clients, ..schedule };
         // A fault by its trigger came between events of one instant, and at its time comes before
         // them.
-        (shows.is_in(&run) && is_shown(lock, &schedule, shows)).then_some(schedule)
+        let is_shown = is_shown(lock, &schedule, shows) && is_lasting(lock, &schedule, shows);
+        (shows.is_in(&run) && is_shown).then_some(schedule)
     })
 }
 
