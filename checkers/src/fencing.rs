@@ -1,13 +1,16 @@
 //! `fencing`: do the tokens grow with the grants?
 //!
 //! **Decides** for a lock that promises `fenced`: if the `ok` of one grant comes before the
-//! `invoke` of another's acquire, on the same key, the first one's token is smaller. Anomalies are
+//! `invoke` of another's acquire, on the same key, the first one's token is smaller. So it is where
+//! both were asked for side by side, exclude each other, and had their turns one after the other:
+//! nothing was wrong, and the first hold was over when the second was granted. Anomalies are
 //! `token went back` (it is not), `token given twice` (to two that asked side by side, and exclude
 //! each other) and `grant without token`. One pass over the grants in the order of their `invoke`,
 //! against the highest token of those that were answered before: O(n log n).
 //!
-//! **Limits.** Grants that were asked for side by side may have their tokens in any order. Whether
-//! the vault makes use of them is for `vault` to say. Without two grants one after the other it is
+//! **Limits.** Grants that were asked for side by side while a fault was near may have their tokens
+//! in any order: the first to take the lock may have lost it again before it was told. Whether the
+//! vault makes use of them is for `vault` to say. Without two grants one after the other it is
 //! inconclusive.
 //!
 //! **Source.** Kleppmann, "How to do distributed locking", 2016: "a number that increases every
@@ -22,6 +25,9 @@ use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
+mod turns;
+
+use turns::Turns;
 
 /// The fencing checker.
 pub struct Fencing;
@@ -87,6 +93,7 @@ impl FencingFindings {
         let mut before = answered.peekable();
         let mut highest: Option<(u64, u64)> = None;
         let mut given: BTreeMap<u64, &Claim> = BTreeMap::new();
+        let turns = Turns::of(case, key);
         for (_, claim) in case.asked(key).filter(|(_, claim)| claim.granted().is_some()) {
             if claim.token.is_none() {
                 self.bare += 1;
@@ -103,7 +110,9 @@ impl FencingFindings {
                 let earlier = other.asking().end;
                 self.first_twice.get_or_insert([earlier.min(ok), earlier.max(ok)]);
             }
-            let Some((at, high)) = highest else { continue };
+            let by_turn = turns.highest_before(case, claim);
+            let higher = [highest, by_turn].into_iter().flatten().max_by_key(|(_, high)| *high);
+            let Some((at, high)) = higher else { continue };
             self.pairs += 1;
             if high >= token {
                 self.back += 1;

@@ -94,16 +94,6 @@ fn tokens_grow_with_gaps() {
 }
 
 #[test]
-fn who_asked_side_by_side_may_have_them_in_any_order() {
-    FENCED.accepts(
-        "
-        p0 | a-----A2=R
-        p1 | a-A3=R
-        p2 |           A4=R",
-    );
-}
-
-#[test]
 fn each_key_counts_for_itself() {
     FENCED.accepts(
         "
@@ -121,4 +111,24 @@ fn one_grant_has_nothing_to_be_compared_with() {
 fn a_lock_without_tokens_promises_none() {
     let plain = Gallery { checker: &Fencing, info: |_| {} };
     plain.does_not_apply("p0 | A=R");
+}
+
+const DRAWN_BEFORE: &str = "
+        p0       | a-----A2=R
+        p1       | a-A3=R
+        p2       |                             A4=R
+        ";
+
+#[test]
+fn its_turn_came_later_though_it_asked_at_the_same_time() {
+    FENCED.rejects(DRAWN_BEFORE, "token went back", 1);
+    let readers = DRAWN_BEFORE.replace("a-A3", "s-S3").replace("a-----A2", "s-----S2");
+    FENCED.accepts(&readers);
+    FENCED.rejects(&readers.replace("s-S3", "a-A3"), "token went back", 1);
+    // What was taken first may have been lost since: a ttl later, or by a fault.
+    let late = "a-------------A2=R";
+    FENCED.accepts(&DRAWN_BEFORE.replace("a-----A2=R", late).replace("a-A3", "          aA3"));
+    FENCED.accepts(&(DRAWN_BEFORE.to_owned() + "wipe s0  |  []"));
+    // And of two holds at once, nobody knows which came first.
+    FENCED.accepts(&DRAWN_BEFORE.replace("A3=R", "A3=====R"));
 }
