@@ -6,7 +6,7 @@ use super::span::{
     unreachable,
 };
 use crate::evidence::Evidence;
-use base::{Cause, Change, F, Kind, Process};
+use base::{Cause, Change, F, Kind, Mode, Process};
 use histories::holds::{Claim, Ending};
 use std::ops::Range;
 
@@ -155,9 +155,20 @@ pub(super) fn overwrites(
     owner: &Claim,
 ) -> bool {
     let is_of_release = |it: &Claim| it.freeing.is_some_and(|begun| evidence.time(begun) <= at_ns);
-    let excludes = |it: &Claim| it.key == owner.key && it.mode.excludes(owner.mode);
+    let mode = |it: &Claim| mode_at(evidence, it, at_ns);
+    let excludes = |it: &Claim| it.key == owner.key && mode(it).excludes(mode(owner));
     let claim = books.busy_with(evidence, by, at_ns);
     claim.is_some_and(|it| is_of_release(it) && excludes(it))
+}
+
+/// Returns the mode in which a claim has its lock at a time, after the conversions until then.
+fn mode_at(evidence: &Evidence<'_>, claim: &Claim, at_ns: u64) -> Mode {
+    let Evidence { claims, run, .. } = evidence;
+    let converts = run.info.lock.promises.downgrades;
+    let changes = claims.changes.iter().filter(|_| converts);
+    let ours = changes.filter(|it| claims.claims[it.hold as usize].invoke == claim.invoke);
+    let until_then = ours.filter(|it| evidence.time(it.at) <= at_ns);
+    until_then.filter_map(|it| it.to).last().unwrap_or(claim.mode)
 }
 
 /// Returns true if a request of a process took effect after its client had given it up.

@@ -185,6 +185,29 @@ fn whoever_leaves_a_queue_that_all_share_frees_nobody_elses_lock() {
     );
 }
 
+/// A count of readers that a writer joins as it becomes one of them.
+#[test]
+fn a_writer_that_became_a_reader_takes_its_own_part_out() {
+    let text = "
+        p0          | aA==v-V====r-R s-S=r-R
+        p1          |        s-S============r-R
+        store       | 0    a
+        store queue |      0  1   0   0   0  1";
+    let downgrading = Gallery {
+        info: |info| {
+            info.lock.promises =
+                base::Promises { shared: true, downgrades: true, ..info.lock.promises };
+        },
+        ..ANY
+    };
+    downgrading.accepts(text);
+    downgrading.rejects(
+        &text.replace("v-V", "===").replace("store       | 0    a", ""),
+        "foreign release",
+        1,
+    );
+}
+
 #[test]
 fn who_compares_frees_only_his_own() {
     ANY.accepts(
