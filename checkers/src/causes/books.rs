@@ -121,10 +121,15 @@ impl Books {
         &self.lives[write.thing][write.place + 1..]
     }
 
+    /// Returns true if several share a thing.
+    pub(super) fn is_shared(&self, thing: usize) -> bool {
+        self.shared.contains(&thing)
+    }
+
     /// Returns true if a thing that several share stood already when it was written.
     pub(super) fn joined(&self, write: Written) -> bool {
         let before = self.lives[write.thing][..write.place].last();
-        self.shared.contains(&write.thing)
+        self.is_shared(write.thing)
             && before.is_some_and(|it| matches!(it.change, Change::Written(_) | Change::Restored))
     }
 
@@ -183,7 +188,7 @@ impl Books {
         let (part, None) = (ours.next()?, ours.next()) else { return None };
         let mut later = self.after(*part).iter().take_while(|it| it.at_ns <= until_ns);
         let stands = later.all(|it| matches!(it.change, Change::Written(_) | Change::Restored));
-        (self.shared.contains(&thing) && stands).then_some(part.at_ns)
+        (self.is_shared(thing) && stands).then_some(part.at_ns)
     }
 
     /// Returns true if the process of a claim removed something of what it had taken, between these

@@ -103,7 +103,11 @@ fn left_by<'a>(
     let blocking = match left.standing.get(&key) {
         // If all that stands there are places at which clients wait, nobody woke the first.
         Some(standing) => {
-            let left = standing.iter().filter_map(left_by);
+            let is_own = |thing: &&Standing| !books.is_shared(thing.write.thing);
+            let own: Vec<&Standing> = standing.iter().filter(is_own).collect();
+            // Whoever wrote last what several share need not have left anything of its own there.
+            let standing = if own.is_empty() { standing.iter().collect() } else { own };
+            let left = standing.iter().filter_map(|thing| left_by(thing));
             // Of nodes that each client makes for itself, all others wait behind the first.
             match standing.iter().all(|thing| thing.write.place == 0) {
                 true => left.min_by_key(|(made_ns, ..)| *made_ns),

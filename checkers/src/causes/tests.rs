@@ -1229,6 +1229,9 @@ fn whoever_went_without_its_part_of_what_all_share_keeps_the_lock() {
         p2          |      a------!
         p3          |            a------------!";
     assert_eq!(stuck_at(&picture(text), 20), Some(Cause::ClientDied));
+    // Nor does the last to write it, where another left something of its own.
+    let own = text.replace("0  1  2  0 2  3", "0     2  0 2  3") + "\n        store       |    1";
+    assert_eq!(stuck_at(&picture(&own), 20), Some(Cause::ClientDied));
     // One that has taken its part out again keeps nothing.
     let tidy = text.replace("0  1  2 ", "0  11 2 ").replace("[  ]", " [ ]").replace("a-X", "a--X");
     assert_eq!(stuck_at(&picture(&tidy), 20), Some(Cause::Recipe));
