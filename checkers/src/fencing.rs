@@ -16,10 +16,10 @@
 //! **Source.** Kleppmann, "How to do distributed locking", 2016: "a number that increases every
 //! time a client acquires the lock"; Burrows' sequencer (Chubby, 2006).
 
-use crate::causes::{self, by_recipe};
-use crate::words::{count, decided};
+use crate::causes::{self, Occurrence, by_cause};
+use crate::words::count;
 use crate::{Case, Checker};
-use base::{Anomaly, Causes, Outcome, Verdict};
+use base::{Cause, Causes, Outcome, Verdict};
 use histories::holds::Claim;
 use std::collections::BTreeMap;
 
@@ -58,12 +58,13 @@ impl Checker for Fencing {
     }
 }
 
-/// The cause for which the second of two grants, by their events, has no greater token.
-fn of_token(case: &Case<'_>, [before, later]: [u64; 2]) -> Causes {
+/// Two grants, by their events, of which the second has no greater token.
+fn of_tokens(case: &Case<'_>, [before, later]: [u64; 2]) -> Occurrence {
     let granted = |at| case.claims.granted_at(at);
-    granted(before)
+    let cause = granted(before)
         .zip(granted(later))
-        .map_or(Causes::UNKNOWN, |(before, later)| causes::of_token(case, before, later))
+        .map_or(Causes::UNKNOWN, |(before, later)| causes::of_token(case, before, later));
+    Occurrence::new(cause, [before, later])
 }
 
 /// Returns true if a claim asked before another was granted the lock that excludes it.
@@ -73,16 +74,13 @@ fn beside(earlier: &Claim, claim: &Claim) -> bool {
         && earlier.granted().is_some_and(|ok| ok > claim.invoke)
 }
 
-/// The findings: each anomaly's first events, and how many there are.
+/// The findings: the number of grants that came after another, and the occurrences of each anomaly.
 #[derive(Debug, Default)]
 struct FencingFindings {
     pairs: u64,
-    back: u64,
-    first_back: Option<[u64; 2]>,
-    twice: u64,
-    first_twice: Option<[u64; 2]>,
-    bare: u64,
-    first_bare: Option<u64>,
+    back: Vec<Occurrence>,
+    twice: Vec<Occurrence>,
+    bare: Vec<Occurrence>,
 }
 
 impl FencingFindings {
@@ -94,55 +92,50 @@ impl FencingFindings {
         let mut highest: Option<(u64, u64)> = None;
         let mut given: BTreeMap<u64, &Claim> = BTreeMap::new();
         let turns = Turns::of(case, key);
-        for (_, claim) in case.asked(key).filter(|(_, claim)| claim.granted().is_some()) {
-            if claim.token.is_none() {
-                self.bare += 1;
-                self.first_bare = self.first_bare.or(claim.granted());
-            }
+        for (_, claim) in case.asked(key) {
             while let Some((ok, token)) = before.next_if(|(ok, _)| *ok < claim.invoke) {
                 if highest.is_none_or(|(_, high)| high < token) {
                     highest = Some((ok, token));
                 }
             }
-            let (Some(token), Some(ok)) = (claim.token, claim.granted()) else { continue };
+            let Some(ok) = claim.granted() else { continue };
+            let Some(token) = claim.token else {
+                self.bare.push(Occurrence::new(Cause::Recipe, [ok]));
+                continue;
+            };
             if let Some(other) = given.insert(token, claim).filter(|it| beside(it, claim)) {
-                self.twice += 1;
                 let earlier = other.asking().end;
-                self.first_twice.get_or_insert([earlier.min(ok), earlier.max(ok)]);
+                self.twice.push(of_tokens(case, [earlier.min(ok), earlier.max(ok)]));
             }
             let by_turn = turns.highest_before(case, claim);
             let higher = [highest, by_turn].into_iter().flatten().max_by_key(|(_, high)| *high);
             let Some((at, high)) = higher else { continue };
             self.pairs += 1;
             if high >= token {
-                self.back += 1;
-                self.first_back = self.first_back.or(Some([at, ok]));
+                self.back.push(of_tokens(case, [at, ok]));
             }
         }
     }
 
-    fn verdict(&self, name: &str, case: &Case<'_>) -> Verdict {
-        let reason = "a later grant must have a greater token";
-        let back = self.first_back.map(|at| Anomaly {
-            cause: of_token(case, at),
-            ..decided("token went back", self.back, at, reason)
-        });
-        let reason = "two that exclude each other must have two tokens";
-        let twice = self.first_twice.map(|at| Anomaly {
-            cause: of_token(case, at),
-            ..decided("token given twice", self.twice, at, reason)
-        });
-        let reason = "the lock promises a token with each grant";
-        let bare =
-            self.first_bare.map(|at| by_recipe("grant without token", self.bare, [at], reason));
-        let anomalies: Vec<_> = [back, twice, bare].into_iter().flatten().collect();
+    fn verdict(self, name: &str, case: &Case<'_>) -> Verdict {
         let ordered = count(self.pairs, "grant") + " that came after another";
-        if !anomalies.is_empty() {
+        let [back, twice, bare] = [&self.back, &self.twice, &self.bare].map(Vec::len);
+        if back + twice + bare > 0 {
             let summary = format!(
-                "{ordered}, {} of them with a token that had not grown, {} with that of another, {} \
-                 without one",
-                self.back, self.twice, self.bare
+                "{ordered}, {back} of them with a token that had not grown, {twice} with that of \
+                 another, {bare} without one"
             );
+            let anomalies = [
+                ("token went back", "a later grant must have a greater token", self.back),
+                (
+                    "token given twice",
+                    "two that exclude each other must have two tokens",
+                    self.twice,
+                ),
+                ("grant without token", "the lock promises a token with each grant", self.bare),
+            ];
+            let named = |(name, reason, all)| by_cause(case, name, reason, all);
+            let anomalies = anomalies.into_iter().flat_map(named).collect();
             return Verdict { anomalies, ..Verdict::new(name, Outcome::Violated, summary) };
         }
         if self.pairs == 0 {

@@ -10,6 +10,10 @@ use std::ops::Range;
 /// The least share of the time of an anomaly that stalls have to fill to explain it, in percent.
 const SHARE: u64 = 10;
 
+/// Anomalies that no delay brings about.
+const TIMELESS: &[&str] =
+    &["grant without token", "self-deadlock", "inner release freed the lock", "unguarded write"];
+
 const ROOM: &str = "a machine with less to do, fewer --clients or a longer --ttl";
 
 /// Makes each verdict inconclusive whose anomalies a stall of the machine can explain, all of them.
@@ -31,6 +35,9 @@ pub(crate) fn excuse(evidence: &Evidence<'_>, verdicts: &mut [Verdict]) {
 /// was found which fault did it, or it is known of the lock.
 fn excuse_of(evidence: &Evidence<'_>, stalls: &[&Event], anomaly: &Anomaly) -> Option<String> {
     let known = &evidence.run.info.lock.known;
+    if TIMELESS.contains(&anomaly.name.as_str()) {
+        return None;
+    }
     let is_known = |cause| known.iter().any(|it| it.cause == cause && it.anomaly == anomaly.name);
     if anomaly.cause.iter().any(|cause| cause.needs_fault() || is_known(cause)) {
         return None;
@@ -110,6 +117,13 @@ mod tests {
         assert_eq!(exclusion(&with("")).0, Outcome::Violated);
         // After it.
         assert_eq!(exclusion(&with("stall s0 |                      3")).0, Outcome::Violated);
+    }
+
+    #[test]
+    fn no_stall_explains_what_no_delay_brings_about() {
+        let mut run = picture("p0 | A1=R A==R\nstall s0 |   3");
+        run.info.lock.promises.fenced = true;
+        assert_eq!(Judgement::of(&run).outcome, Outcome::Violated);
     }
 
     #[test]
