@@ -134,7 +134,9 @@ impl Pairing {
             let key = self.paired.operations[operation].key;
             Waiting { operation, key, permits: permits.unwrap_or(1), asked }
         });
-        self.paired.unserved = self.progress.unserved(waiting.collect());
+        let releases = self.open.values().filter(|open| open.verb == Verb::Release);
+        let releasing: Vec<u64> = releases.map(|open| open.began.place).collect();
+        self.paired.unserved = self.progress.unserved(waiting.collect(), &releasing);
         Ok(self.paired)
     }
 
@@ -178,7 +180,8 @@ impl Pairing {
     fn pair(&mut self, mut entry: Entry) -> Result<(), HistoryError> {
         let place = self.paired.lines.len() as u64;
         self.paired.lines.push(u32::try_from(entry.line).unwrap_or(u32::MAX));
-        self.progress.at(TimedPlace { place, time_ns: entry.time_ns });
+        let is_answer = entry.kind != Kind::Invoke;
+        self.progress.at(TimedPlace { place, time_ns: entry.time_ns }, is_answer);
         if self.paired.independent {
             untuple(&mut entry)?;
         } else if self.guessed && Self::sign(&entry) == Some(true) {
@@ -458,6 +461,10 @@ impl Pairing {
                     let holding = Holding { key, mode, permits, refused: false };
                     self.holdings.take(&entry.process, holding);
                     self.progress.granted(key, permits, open.began);
+                }
+                (OperationKind::Acquire { permits, .. }, Ended::Info) => {
+                    let permits = *permits;
+                    self.progress.granted_perhaps(key, permits);
                 }
                 (OperationKind::Convert { mode }, Ended::Ok) => {
                     self.holdings.convert(&entry.process, key, *mode);

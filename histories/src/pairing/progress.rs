@@ -2,16 +2,17 @@
 //! deadlock is legal for every model.
 //!
 //! A lock is taken for free while there is room for one more by all that grants and releases say:
-//! an acquire of unknown outcome takes no room, and a process that asked for its release, lost its
-//! hold or died uses none. If an acquire finds a free lock and is not answered by the end of the
+//! an acquire of unknown outcome takes room of a semaphore alone, which has more, and a process that
+//! asked for its release, lost its hold or died uses none. If an acquire finds a free lock and is not answered by the end of the
 //! history, then the lock was not given to it:
 //!
-//! * by the order of events, if others did something after both;
+//! * by the order of events, if others were answered after both;
 //! * by time, if there is one: when it waited at least as long as any acquire that was granted had
 //!   to wait for a free lock;
 //! * or by the word of the lock, if it refused to free the last hold.
 //!
-//! Otherwise the history may just have ended too early.
+//! Otherwise the history may just have ended too early, as it has where a release is under way that
+//! would free the lock.
 
 /// A place in a history, and its time if it has one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +63,8 @@ pub(super) struct Rooms {
     /// The longest time that a granted acquire waited for a free lock.
     longest_ns: Option<i64>,
     now: TimedPlace,
+    /// The place of the last answer.
+    last_answer: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,12 +81,16 @@ struct KeyRoom {
 impl Rooms {
     /// Begins with free locks of so many permits.
     pub fn new(permits: u32) -> Self {
-        Self { permits, keys: Vec::new(), longest_ns: None, now: TimedPlace::default() }
+        let (now, keys) = (TimedPlace::default(), Vec::new());
+        Self { permits, keys, longest_ns: None, now, last_answer: 0 }
     }
 
-    /// Goes on to the next event.
-    pub fn at(&mut self, now: TimedPlace) {
+    /// Goes on to the next event, which is an answer or not.
+    pub fn at(&mut self, now: TimedPlace, is_answer: bool) {
         self.now = now;
+        if is_answer {
+            self.last_answer = now.place;
+        }
     }
 
     fn key(&mut self, key: u32) -> &mut KeyRoom {
@@ -103,6 +110,13 @@ impl Rooms {
         (room.granted, room.refused) = (true, None);
         let waited_ns = free.and_then(|free| now.since_ns(free.later(asked)));
         self.longest_ns = self.longest_ns.max(waited_ns);
+    }
+
+    /// Notes that an acquire may or may not have been granted.
+    pub fn granted_perhaps(&mut self, key: u32, permits: u32) {
+        let is_semaphore = self.permits > 1;
+        let room = self.key(key);
+        room.used = room.used.saturating_add(if is_semaphore { permits } else { 0 });
     }
 
     /// Notes that a hold is over: its release begins, or it is lost.
@@ -147,25 +161,30 @@ impl Rooms {
         }
     }
 
-    /// The locks that nobody was given any more, at the end of the history.
-    pub fn unserved(&self, mut waiting: Vec<Waiting>) -> Vec<Unserved> {
+    /// The locks that nobody was given any more, at the end of the history, at which releases are
+    /// under way that began at these places.
+    pub fn unserved(&self, mut waiting: Vec<Waiting>, releasing: &[u64]) -> Vec<Unserved> {
         waiting.sort_by_key(|it| (it.key, it.asked.place));
         let of_key = waiting.chunk_by(|one, other| one.key == other.key);
-        of_key.filter_map(|waiting| self.unserved_of(waiting)).collect()
+        of_key.filter_map(|waiting| self.unserved_of(waiting, releasing)).collect()
     }
 
     /// Judges one lock. The acquire that has waited longest may be the first of a queue, and so all
     /// of them are granted only after it.
-    fn unserved_of(&self, waiting: &[Waiting]) -> Option<Unserved> {
+    fn unserved_of(&self, waiting: &[Waiting], releasing: &[u64]) -> Option<Unserved> {
         let (first, now) = (waiting.first()?, self.now);
         let room = self.keys.get(first.key as usize).filter(|room| room.granted)?;
-        let since = room.free_since(first.permits, self.permits)?.later(first.asked);
+        let free = room.free_since(first.permits, self.permits)?;
+        if releasing.contains(&free.place) {
+            return None;
+        }
+        let since = free.later(first.asked);
         let waited_ns = now.since_ns(since);
         let long = match (waited_ns, self.longest_ns) {
-            (Some(waited), Some(longest)) => waited >= longest,
-            _ => true,
+            (Some(waited), Some(longest)) => waited >= longest && now.place > since.place,
+            _ => self.last_answer > since.place,
         };
-        (room.refused.is_some() || long && now.place > since.place).then(|| Unserved {
+        (room.refused.is_some() || long).then(|| Unserved {
             waiting: waiting.iter().map(|it| it.operation).collect(),
             since: since.place,
             waited_ns,

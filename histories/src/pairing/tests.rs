@@ -685,8 +685,24 @@ fn a_free_lock_that_nobody_gets_is_a_deadlock() {
     let again = ["0 invoke release", "0 fail release", "1 invoke acquire", "0 invoke release"];
     assert_eq!(all(&[&HELD_BY_0, &again, &["0 ok release"]]), "");
     assert_eq!(all(&[&HELD_BY_0, &again, &["0 ok release"], &waits_too]), "2");
+    // Its release is under way.
+    assert_eq!(all(&[&HELD_BY_0, &waits, &freed[..1], &waits_too, &["3 invoke acquire"]]), "");
     // Nothing was ever granted.
     assert_eq!(all(&[&waits, &waits_too, &["3 invoke acquire"]]), "");
+}
+
+#[test]
+fn without_times_somebody_is_answered_while_a_free_lock_is_not_given() {
+    let untimed = |parts: &[&[&str]]| {
+        let lines = events(&parts.concat());
+        let lines = lines.lines().map(|line| line.split_once(", ").expect("a time").1);
+        let lines: Vec<String> = lines.map(|line| format!("{{{line}\n")).collect();
+        pair("mutex", Reading::default(), &lines.concat()).unwrap().unserved.len()
+    };
+    let freed = ["0 invoke release", "0 ok release"];
+    let waits = ["1 invoke acquire", "2 invoke acquire"];
+    assert_eq!(untimed(&[&HELD_BY_0, &freed, &waits]), 0);
+    assert_eq!(untimed(&[&HELD_BY_0, &freed, &waits, &["3 invoke acquire", "3 fail acquire"]]), 1);
 }
 
 #[test]
@@ -694,6 +710,10 @@ fn a_semaphore_that_has_room_and_gives_none_has_lost_it() {
     let waits = ["1 invoke acquire", "2 invoke acquire"];
     assert_eq!(unserved("semaphore:2", &[HELD_BY_0, waits].concat()), "2");
     assert_eq!(unserved("semaphore:1", &[HELD_BY_0, waits].concat()), "");
+    // Whoever does not know whether it was granted one may have it.
+    let maybe = ["3 invoke acquire", "3 info acquire"];
+    assert_eq!(unserved("semaphore:2", &[&HELD_BY_0[..], &maybe, &waits].concat()), "");
+    assert_eq!(unserved("semaphore:3", &[&HELD_BY_0[..], &maybe, &waits].concat()), "2");
     // Whoever waits for more may stand before the others.
     let many = ["1 invoke acquire 2", "2 invoke acquire"];
     assert_eq!(unserved("semaphore:2", &[HELD_BY_0, many].concat()), "");
