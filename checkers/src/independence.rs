@@ -4,7 +4,8 @@
 //! that has no rival (no other claim of this key is being asked for or held at its `invoke`, and no
 //! other is granted before its answer) and that begins while an exclusive hold of *another* key has
 //! some time to go must be granted during that hold. It is a *chance* if the foreign hold lasts a
-//! tenth of the ttl or more from there on, and long enough to take a free lock over these links.
+//! tenth of the ttl or more from there on, and long enough to take a free lock: twice as long as
+//! any acquire took that had no rival and met no foreign hold.
 //! The anomaly is `waits for another key`, where at least three chances of one pair were missed,
 //! and more than were taken.
 //!
@@ -84,11 +85,54 @@ struct Pair {
 
 /// The chances of each pair: first the key that was held, then the one that was asked for.
 fn chances(case: &Case<'_>) -> BTreeMap<(usize, usize), Pair> {
+    let lone = lone(case);
+    let enough_ns = enough_ns(case, &lone);
+    let mut pairs: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
+    for Lone { claim, foreign } in lone {
+        let Some((end, hold)) = foreign else { continue };
+        let answer = claim.asking().end;
+        let lasts_ns = case.time(end).saturating_sub(case.time(claim.invoke));
+        if lasts_ns < enough_ns || !case.calm().spans(hold.invoke, answer.min(end)) {
+            continue;
+        }
+        let pair = pairs.entry((hold.key, claim.key)).or_default();
+        match claim.granted() {
+            Some(ok) if ok < end => pair.taken += 1,
+            _ if answer > end => {
+                pair.missed.push([hold.granted().unwrap_or(0), claim.invoke, end, answer]);
+            }
+            _ => {}
+        }
+    }
+    pairs
+}
+
+/// The time, in nanoseconds, in which a free lock is granted: twice as long as any acquire took
+/// without a rival and a foreign hold, if there are some, else as the lock's pace allows; and never
+/// less than a tenth of the ttl.
+fn enough_ns(case: &Case<'_>, lone: &[Lone<'_>]) -> u64 {
+    let took = |it: &Lone<'_>| {
+        let (asked, ok) = (it.claim.invoke, it.claim.granted()?);
+        let is_usual = it.foreign.is_none() && case.calm().spans(asked, ok);
+        is_usual.then(|| case.time(ok) - case.time(asked))
+    };
+    let usual: Vec<u64> = lone.iter().filter_map(took).collect();
+    let longest = usual.iter().max().filter(|_| usual.len() as u64 >= MIN_CHANCES);
+    let pick_up_ns = case.run.info.pick_up_ns();
+    let picked_up_ns = longest.map_or(pick_up_ns, |longest| pick_up_ns.min(longest * 2));
+    picked_up_ns.max(case.run.info.run.ttl_ns / 10)
+}
+
+/// An acquire without a rival, and the exclusive hold of another key by another process that ended
+/// last of those at its begin, with its end.
+struct Lone<'a> {
+    claim: &'a Claim,
+    foreign: Option<(u64, &'a Claim)>,
+}
+
+/// The exclusive acquires without a rival, in the order in which they were asked for.
+fn lone<'a>(case: &'a Case<'_>) -> Vec<Lone<'a>> {
     let claims = &case.claims.claims;
-    let calm = case.calm();
-    let time = |at: u64| case.run.history.get(at).map_or(case.run.history.end(), |e| e.time_ns);
-    let info = &case.run.info;
-    let enough = (info.run.ttl_ns / 10).max(info.pick_up_ns());
     let alone = alone(case);
     let answered = case.claims.answered.iter().map(|id| &claims[*id as usize]);
     let exclusive = |c: &&Claim| c.granted().is_some() && c.mode == Mode::Exclusive;
@@ -96,7 +140,7 @@ fn chances(case: &Case<'_>) -> BTreeMap<(usize, usize), Pair> {
     // The exclusive holds of the moment, by their ends, at most one a key: the one that ends last.
     let mut now: BTreeMap<(u64, usize), &Claim> = BTreeMap::new();
     let mut ends: Vec<Option<u64>> = vec![None; case.claims.keys.len()];
-    let mut pairs: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
+    let mut lone = Vec::new();
     for (id, claim) in claims.iter().enumerate() {
         while let Some(hold) = begun.next_if(|hold| hold.granted() < Some(claim.invoke)) {
             let end = hold.end.map_or(u64::MAX, |end| end.at);
@@ -110,28 +154,13 @@ fn chances(case: &Case<'_>) -> BTreeMap<(usize, usize), Pair> {
         while now.first_key_value().is_some_and(|((end, _), _)| *end <= claim.invoke) {
             now.pop_first();
         }
-        if claim.mode != Mode::Exclusive || !alone[id] {
-            continue;
-        }
-        let mut foreign = now.iter().rev().filter(|((end, _), hold)| {
-            let lasts = time(*end).saturating_sub(time(claim.invoke));
-            hold.key != claim.key && hold.process != claim.process && lasts >= enough
-        });
-        let Some(((end, _), hold)) = foreign.next() else { continue };
-        let answer = claim.asking().end;
-        if !calm.spans(hold.invoke, answer.min(*end)) {
-            continue;
-        }
-        let pair = pairs.entry((hold.key, claim.key)).or_default();
-        match claim.granted() {
-            Some(ok) if ok < *end => pair.taken += 1,
-            _ if answer > *end => {
-                pair.missed.push([hold.granted().unwrap_or(0), claim.invoke, *end, answer]);
-            }
-            _ => {}
+        if claim.mode == Mode::Exclusive && alone[id] {
+            let is_foreign = |hold: &Claim| hold.key != claim.key && hold.process != claim.process;
+            let foreign = now.iter().rev().find(|(_, hold)| is_foreign(hold));
+            lone.push(Lone { claim, foreign: foreign.map(|((end, _), hold)| (*end, *hold)) });
         }
     }
-    pairs
+    lone
 }
 
 /// Tells for each claim whether it had no rival: nobody wanted its key when it began, and nobody

@@ -445,7 +445,7 @@ impl Pairing {
     /// Returns true if a process is told that it does not hold the lock any more.
     fn denied(&self, entry: &Entry) -> bool {
         match entry.verb {
-            Verb::Extend => entry.kind == Kind::Fail,
+            Verb::Extend | Verb::Valid if entry.kind == Kind::Fail => true,
             Verb::Valid => entry.kind == Kind::Ok && *entry.value.bare() == Value::Bool(false),
             _ => false,
         }

@@ -145,3 +145,15 @@ fn who_is_overtaken_or_comes_while_it_is_released_had_a_rival() {
         "0 chances",
     );
 }
+
+#[test]
+fn what_it_takes_to_be_granted_a_free_lock_is_seen_in_the_run() {
+    let slow = Gallery { info: |info| info.lock.promises.pace.back_off_ns = 900_000_000, ..TWO };
+    let text = "
+        p0    |                A====R    A====R    A====R
+        p1/k1 | A=R  A=R  A=R   a-----A=R a-----A=R a-----A=R";
+    slow.rejects(text, "waits for another key", 3);
+    // It takes as long where nobody holds the other.
+    let takes_long = text.replace("A=R  A=R  A=R ", "a----A=R      ");
+    slow.unclear(&takes_long, "0 chances");
+}

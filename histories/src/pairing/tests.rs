@@ -585,7 +585,11 @@ fn what_confirms_a_hold_is_held_against_it() {
 
 #[test]
 fn a_hold_ends_where_its_process_is_told_so() {
-    for told in [["0 invoke extend", "0 fail extend"], ["0 invoke valid", "0 ok valid false"]] {
+    for told in [
+        ["0 invoke extend", "0 fail extend"],
+        ["0 invoke valid", "0 ok valid false"],
+        ["0 invoke valid", "0 fail valid"],
+    ] {
         assert!(is_legal("owner-mutex", &[HELD_BY_0, told, TAKEN_BY_1].concat()));
         let frees = ["0 invoke release", "0 ok release"];
         assert!(is_legal("owner-mutex", &[HELD_BY_0, told, TAKEN_BY_1, frees].concat()));
