@@ -21,8 +21,9 @@
 //! keeps it for ever is the very deadlock that is sought.
 //!
 //! Progress is due in every other stretch without a fault in force, too. A lock that somebody asks
-//! for, and that nobody is granted for the whole of its bound, and for the length of a quiet phase
-//! (in which the servers can recover, too), is stuck, even if a client that is given up in the end
+//! for, and that nobody is granted for the whole of its bound, and, where a fault of the run is one
+//! of a server or a link, for the length of a quiet phase (in which the servers can recover, too),
+//! is stuck, even if a client that is given up in the end
 //! sets it free. The bound counts from the last excuse or the last heal, and a fault ends the
 //! stretch.
 //!

@@ -5,6 +5,7 @@
 use super::{LockFate, persistent};
 use crate::Case;
 use crate::phase::{EventTime, QuietPhase};
+use base::{Fault, Node};
 use histories::holds::Claim;
 
 /// A stretch in which a lock was stuck, between two events.
@@ -58,11 +59,19 @@ pub(super) fn standstills(case: &Case<'_>, key: usize) -> Vec<Standstill> {
     free(case, key).into_iter().filter(long).filter_map(stuck).collect()
 }
 
-/// The time after which a lock that nobody was granted is stuck. After a fault the servers have to
-/// recover before it can: an ensemble without a leader may elect one twice. A quiet phase has time
-/// for both.
+/// The time after which a lock that nobody was granted is stuck. After a fault of a server or a link
+/// the servers have to recover before it can: an ensemble without a leader may elect one twice. A
+/// quiet phase has time for both.
 fn bound_ns(case: &Case<'_>) -> u64 {
-    case.run.info.due_ns().max(case.run.info.quiet_ns)
+    let is_client = |node: &Node| matches!(node, Node::Client(_));
+    let of_clients = |fault: &Fault| {
+        fault.links().is_empty() && !fault.is_at_vault() && fault.nodes().iter().all(is_client)
+    };
+    let info = &case.run.info;
+    match case.fault_spans.iter().all(|span| of_clients(&span.fault)) {
+        true => info.settled_ns(),
+        false => info.due_ns().max(info.quiet_ns),
+    }
 }
 
 /// The stretches in which nothing kept a lock from being granted, and nobody was granted it.

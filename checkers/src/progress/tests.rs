@@ -789,3 +789,21 @@ fn one_of_two_permits_is_gone() {
     let short = PERMIT_GONE.replace("A====R", "AR    ").replace("A===R a", "AR    a");
     assert_eq!(semaphore(&short).outcome, Outcome::Held);
 }
+
+#[test]
+fn a_death_keeps_a_lock_for_no_longer_than_was_promised() {
+    let judged = |text: &str| {
+        let mut run = picture(text);
+        run.info.quiet_ns = 3_000_000_000;
+        judge(&Progress, &run).outcome
+    };
+    let text = "
+        crash c0 |   []
+        p0       | A=X
+        p1       |   a------------A==R a==A=R
+        run      |                      Q                             E";
+    assert_eq!(judged(text), Outcome::Violated);
+    assert_eq!(judged(&text.replace("------------A", "--------A    ")), Outcome::Held);
+    // A server that was down has a quiet phase's time to be ready again.
+    assert_eq!(judged(&(text.to_owned() + "\n        crash s0 |   []")), Outcome::Held);
+}
