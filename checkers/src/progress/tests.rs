@@ -758,6 +758,13 @@ fn readers_come_and_go_and_no_writer_gets_in() {
     let busy = WRITERS_SHUT_OUT
         .replace("S=R   S=R     S=R      S=R       S=R", "S=RS======RS========RS========RS=R");
     assert_eq!(read_write(&busy).outcome, Outcome::Held);
+    // One long gap shows as much as many short ones, if nobody died so late that it may be the
+    // reason.
+    let gap =
+        busy.replace("S=RS======RS========RS========RS=R", "S=RS======R         S============");
+    assert_eq!(read_write(&gap).outcome, Outcome::Violated);
+    let dead = gap.replace("S=RS======R     ", "S=RS======R s-X ");
+    assert_eq!(read_write(&dead).outcome, Outcome::Held);
 }
 
 /// A client dies with one of two permits, and it stays with it.
