@@ -11,6 +11,7 @@ use super::span::loses_data;
 use crate::evidence::Evidence;
 use base::{Action, Cause, Causes, Change, ClockChange, F, Fault, Kind, Node, Removed};
 use histories::holds::{Claim, Ending};
+use std::ops::Range;
 
 /// Causes that a cut of a client's links can bring about for its own claims.
 const CUT_OFF: &[Cause] = &[
@@ -174,16 +175,21 @@ fn recorded<'a>(
             .is_some_and(|it| it.recovered)
     };
     let client = |claim: &Claim| evidence.run.info.client_of(claim.process);
+    // Until its release is answered it may still have what it shares.
+    let wanted = |claim: &Claim| {
+        let Range { start, end } = claim.wanted();
+        start..claim.freed.map_or(end, |(at, _)| at.max(end))
+    };
     let shares = |claim: &Claim| {
-        let (wanted, again) = (claim.wanted(), evidence.run.info.lock.promises.reentrant);
+        let (ours, again) = (wanted(claim), evidence.run.info.lock.promises.reentrant);
         of_lock().any(|it| {
-            let other = it.wanted();
+            let theirs = wanted(it);
             it.invoke != claim.invoke
                 && client(it) == client(claim)
                 && !(again && it.process == claim.process)
                 && it.mode.excludes(claim.mode)
-                && other.start < wanted.end
-                && wanted.start < other.end
+                && theirs.start < ours.end
+                && ours.start < theirs.end
         })
     };
     // What two of one client share, one frees for both; what the other frees then is a third one's.
