@@ -118,7 +118,7 @@ tests() { cargo test --release --workspace "$@"; }
 # Two lanes of tests that wait most of the time, one after the other in each; and those that look at all of the machine,
 # are about its speed, or make as many runs at a time as it bears. All but the one that needs the build with Toxiproxy.
 lane_1=(real_table real_ledger real_script)
-lane_2=(real_conformance real_lab real_routed)
+lane_2=(real_conformance real_helpers real_lab real_routed)
 alone=(real_own_lock real_backend real_clock real_given real_interference real_killed real_leftovers)
 step "the build of picklock and of its tests on real servers"
 built=$(printf -- ' --test %s' "${lane_1[@]}" "${lane_2[@]}" "${alone[@]}")

@@ -45,6 +45,11 @@ type Lock[G any] interface {
 	Release(grant G) error
 }
 
+// Semaphore is a lock of which an acquire can take several permits, all or none; Acquire takes one.
+type Semaphore[G any] interface {
+	AcquirePermits(key string, timeout time.Duration, permits int) (G, error)
+}
+
 // Converter is a lock that changes the mode of a grant without letting go of it.
 type Converter[G any] interface {
 	Convert(grant G, shared bool) (G, error)
@@ -107,6 +112,7 @@ type request struct {
 	Key     string   `json:"key"`
 	Hold    int64    `json:"hold"`
 	Mode    string   `json:"mode"`
+	Permits int      `json:"permits"`
 	Timeout int64    `json:"acquire_timeout_ns"`
 	TTL     int64    `json:"ttl_ns"`
 	Servers []string `json:"servers"`
@@ -144,6 +150,9 @@ func Serve[G any](newLock func(*Run) (Lock[G], error), definite ...error) {
 // abilities returns what a lock can do beyond the four requests, by the interfaces that it has.
 func abilities[G any](lock Lock[G]) []string {
 	can := []string{"timed", "shared", "workers"}
+	if _, is := lock.(Semaphore[G]); is {
+		can = append(can, "permits")
+	}
 	if _, is := lock.(Converter[G]); is {
 		can = append(can, "convert")
 	}
@@ -195,6 +204,7 @@ func carryOut[G any](lock Lock[G], grants map[int64]G, asked request, answer map
 			return errNotHeld
 		}
 	}
+	timeout := time.Duration(asked.Timeout)
 	switch asked.Op {
 	case "release":
 		delete(grants, asked.Hold)
@@ -210,7 +220,11 @@ func carryOut[G any](lock Lock[G], grants map[int64]G, asked request, answer map
 	case "extend":
 		grant, err = lock.(Extender[G]).Extend(grant)
 	default:
-		grant, err = lock.Acquire(asked.Key, time.Duration(asked.Timeout), asked.Mode == "shared")
+		if asked.Permits > 1 {
+			grant, err = lock.(Semaphore[G]).AcquirePermits(asked.Key, timeout, asked.Permits)
+		} else {
+			grant, err = lock.Acquire(asked.Key, timeout, asked.Mode == "shared")
+		}
 	}
 	if err == nil {
 		grants[asked.Hold] = grant

@@ -20,6 +20,11 @@ public final class Picklock {
 
         void release(G grant) throws Exception;
 
+        /** Takes several permits of a semaphore, all or none; `acquire` takes one. */
+        default G acquirePermits(String key, Duration timeout, int permits) throws Exception {
+            throw new UnsupportedOperationException("this lock has one permit");
+        }
+
         /** Changes the mode of a grant without letting go of it, and returns the new grant. */
         default G convert(G grant, boolean shared) throws Exception {
             throw new UnsupportedOperationException("this lock converts no grants");
@@ -111,14 +116,17 @@ public final class Picklock {
         }
     }
 
+    /** The optional methods of a lock, each with the ability that it gives. */
+    private static final Map<String, String> ABILITIES =
+            Map.of("acquirePermits", "permits", "convert", "convert", "extend", "extend", "held", "held");
+
     /** Returns what a lock can do beyond the four requests, by the methods that it has of its own. */
     private static List<String> abilities(Lock<?> lock) {
         var can = new ArrayList<>(List.of("timed", "shared", "workers"));
         for (var method : lock.getClass().getMethods()) {
-            var name = method.getName();
-            var isOptional = name.equals("convert") || name.equals("extend") || name.equals("held");
-            if (isOptional && method.getDeclaringClass() != Lock.class && !can.contains(name)) {
-                can.add(name);
+            var ability = ABILITIES.get(method.getName());
+            if (ability != null && method.getDeclaringClass() != Lock.class && !can.contains(ability)) {
+                can.add(ability);
             }
         }
         return can;
@@ -132,6 +140,7 @@ public final class Picklock {
         var hold = number(request, "worker") + "/" + number(request, "hold");
         var shared = "shared".equals(request.get("mode"));
         var timeout = Duration.ofNanos(number(request, "acquire_timeout_ns"));
+        var permits = (int) number(request, "permits");
         var operation = (String) request.get("op");
         if (operation.equals("touch")) {
             return null;
@@ -157,7 +166,8 @@ public final class Picklock {
                 grant = lock.extend(grant);
                 break;
             default:
-                grant = lock.acquire((String) request.get("key"), timeout, shared);
+                var key = (String) request.get("key");
+                grant = permits > 1 ? lock.acquirePermits(key, timeout, permits) : lock.acquire(key, timeout, shared);
         }
         if (grant == null) {
             throw NOT_GRANTED;

@@ -17,7 +17,8 @@
 // One object serves a client process, all its workers at once. Times are in milliseconds. `acquire`
 // resolves to the grant, which may be anything but null or undefined: those are "not granted". A
 // grant with a property `fencingToken`, a whole number, is fenced. A lock that readers share takes
-// a third argument, `shared`; one whose writers become readers has `convert(grant, shared)`, which
+// a third argument, `shared`; a semaphore of which an acquire can take several permits, all or none,
+// takes a fourth, `permits`; one whose writers become readers has `convert(grant, shared)`, which
 // resolves to the new grant; one that can be given more time has `extend(grant)`, which resolves to
 // the grant, or to null if it is over; `held(grant)` says whether the lock still claims it. An
 // error of one of the classes that are given to `serve` says that nothing has happened; after any
@@ -66,7 +67,7 @@ async function listen(make, definite) {
 function abilities(lock) {
     const can = ["convert", "extend", "held"].filter((name) => typeof lock[name] === "function");
     const takes = lock.acquire.length;
-    return [...can, "workers", ...(takes > 1 ? ["timed"] : []), ...(takes > 2 ? ["shared"] : [])];
+    return [...can, "workers", ...["timed", "shared", "permits"].filter((_, place) => takes > place + 1)];
 }
 
 /** A run, as the harness tells of it: `ttl` in milliseconds, `servers` as host:port, and all else in `init`. */
@@ -86,7 +87,7 @@ function runOf(init, workers) {
 
 const NOT_HELD = { type: "fail", code: "not-held", error: "not held" };
 
-async function carryOut(lock, grants, { op, worker = 0, hold = 0, key, mode, acquire_timeout_ns }) {
+async function carryOut(lock, grants, { op, worker = 0, hold = 0, key, mode, permits = 1, acquire_timeout_ns }) {
     const name = `${worker}/${hold}`;
     const held = grants.get(name);
     if (op === "touch") return { type: "ok" };
@@ -102,7 +103,7 @@ async function carryOut(lock, grants, { op, worker = 0, hold = 0, key, mode, acq
         ? lock.convert(held, shared)
         : op === "extend"
           ? lock.extend(held)
-          : lock.acquire(key, acquire_timeout_ns / 1e6, shared));
+          : lock.acquire(key, acquire_timeout_ns / 1e6, shared, permits));
     if (grant == null) return { type: "fail", error: "not granted" };
     grants.set(name, grant);
     return { type: "ok", token: grant.fencingToken };

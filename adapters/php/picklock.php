@@ -27,7 +27,8 @@
  * It serves one worker, since PHP has no threads. Times are in seconds. `acquire` returns the
  * grant, which may be anything but null and false: those are "not granted". A grant with a property
  * `fencingToken`, a whole number, is fenced. A lock that readers share takes a third argument,
- * `shared`; one whose writers become readers has `convert($grant, $shared)`, which returns the new
+ * `shared`; a semaphore of which an acquire can take several permits, all or none, takes a fourth,
+ * `permits`; one whose writers become readers has `convert($grant, $shared)`, which returns the new
  * grant; one that can be given more time has `extend($grant)`, which returns the grant, or null if
  * it is over; `held($grant)` says whether the lock still claims it. An exception of one of the
  * classes that are given to `serve` says that nothing has happened; after any other nobody knows.
@@ -112,7 +113,7 @@ final class Picklock
     {
         $methods = array_filter(['convert', 'extend', 'held'], fn (string $name) => method_exists($lock, $name));
         $takes = (new ReflectionMethod($lock, 'acquire'))->getNumberOfParameters();
-        return [...$methods, ...($takes > 1 ? ['timed'] : []), ...($takes > 2 ? ['shared'] : [])];
+        return [...$methods, ...array_slice(['timed', 'shared', 'permits'], 0, $takes - 1)];
     }
 
     private static function answer(object $lock, array &$grants, array $request): array
@@ -137,7 +138,12 @@ final class Picklock
         $grant = match ($request['op']) {
             'convert' => $lock->convert($grants[$hold], $shared),
             'extend' => $lock->extend($grants[$hold]),
-            default => $lock->acquire($request['key'], $request['acquire_timeout_ns'] / 1e9, $shared),
+            default => $lock->acquire(
+                $request['key'],
+                $request['acquire_timeout_ns'] / 1e9,
+                $shared,
+                $request['permits'] ?? 1,
+            ),
         };
         if ($grant === null || $grant === false) {
             return ['type' => 'fail', 'error' => 'not granted'];

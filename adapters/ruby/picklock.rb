@@ -22,7 +22,8 @@
 # One object serves a client process; its workers call it from a thread each. Times are in seconds.
 # `acquire` returns the grant, which may be anything but nil or false: those are "not granted". A
 # grant with a method `fencing_token` is fenced. A lock that readers share takes a third argument,
-# `shared`; one whose writers become readers has `convert(grant, shared)`, which returns the new
+# `shared`; a semaphore of which an acquire can take several permits, all or none, takes a fourth,
+# `permits`; one whose writers become readers has `convert(grant, shared)`, which returns the new
 # grant; one that can be given more time has `extend(grant)`, which returns the grant, or nil if it
 # is over; `held(grant)` says whether the lock still claims it. An exception of one of the classes
 # that are given to `serve` says that nothing has happened; after any other nobody knows.
@@ -90,11 +91,7 @@ module Picklock
   # What a lock can do beyond the four requests, by what it defines.
   def self.abilities(lock)
     can = %w[convert extend held].select { |name| lock.respond_to?(name) }
-    takes = lock.method(:acquire).arity.abs
-    can << "workers"
-    can << "timed" if takes > 1
-    can << "shared" if takes > 2
-    can
+    can + ["workers"] + %w[timed shared permits].first(lock.method(:acquire).arity.abs - 1)
   end
 
   def self.work(lock, requests, say, definite)
@@ -125,7 +122,7 @@ module Picklock
     when "convert" then grant = lock.convert(grants[hold], shared)
     when "extend" then grant = lock.extend(grants[hold])
     else
-      arguments = [request["key"], request["acquire_timeout_ns"] / 1e9, shared]
+      arguments = [request["key"], request["acquire_timeout_ns"] / 1e9, shared, request.fetch("permits", 1)]
       grant = lock.acquire(*arguments.first(lock.method(:acquire).arity.abs))
     end
     return { type: "fail", error: "not granted" } unless grant

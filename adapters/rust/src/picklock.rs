@@ -47,7 +47,7 @@ pub trait Lock: Send + Sync + 'static {
     type Grant: Send;
 
     /// The abilities beyond these two methods, in the words of docs/protocol.md: "timed" for an `acquire` that heeds
-    /// its timeout, "shared", "extend", "held". A task that needs another is refused.
+    /// its timeout, "shared", "permits", "extend", "held". A task that needs another is refused.
     const CAN: &'static [&'static str];
 
     /// Waits for the lock, at most so long; for a timeout of zero, tries once.
@@ -55,6 +55,11 @@ pub trait Lock: Send + Sync + 'static {
 
     /// Releases the lock.
     fn release(&self, grant: Self::Grant) -> Answer<()>;
+
+    /// Takes several permits of a semaphore, all or none, of which `acquire` takes one.
+    fn acquire_permits(&self, _key: &str, _timeout: Duration, _permits: u64) -> Answer<Self::Grant> {
+        Err(Error::Unsupported)
+    }
 
     /// Begins the time to live of a grant anew; `Error::Failed` if it is over.
     fn extend(&self, _grant: &mut Self::Grant) -> Answer<()> {
@@ -189,11 +194,11 @@ fn answer<L: Lock>(
         }
         Some("acquire") => {
             let key = request["key"].as_str().unwrap_or_default();
-            let grant = lock.acquire(
-                key,
-                time(&request["acquire_timeout_ns"]),
-                request["mode"] == "shared",
-            )?;
+            let timeout = time(&request["acquire_timeout_ns"]);
+            let grant = match number(&request["permits"]) {
+                0 | 1 => lock.acquire(key, timeout, request["mode"] == "shared")?,
+                permits => lock.acquire_permits(key, timeout, permits)?,
+            };
             let token = lock.token(&grant);
             grants.insert(hold, grant);
             return Ok(token);
