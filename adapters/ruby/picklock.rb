@@ -88,9 +88,9 @@ module Picklock
     exit!(false)
   end
 
-  # What a lock can do beyond the four requests, by what it defines.
+  # What a lock can do beyond the four requests, by what it defines: every object has an `extend` of Ruby's own.
   def self.abilities(lock)
-    can = %w[convert extend held].select { |name| lock.respond_to?(name) }
+    can = %w[convert extend held].select { |name| lock.respond_to?(name) && lock.method(name).owner != Kernel }
     can + ["workers"] + %w[timed shared permits].first(lock.method(:acquire).arity.abs - 1)
   end
 
