@@ -238,6 +238,16 @@ fn what_a_program_cannot_have_is_refused_before_the_run() {
         assert_eq!(output.status.code(), Some(254), "{args:?}: {}", text(&output));
         assert!(text(&output).contains(words), "{args:?}: {}", text(&output));
     }
+    let definition = "command = \"true\"\non = \"redis\"\n";
+    fs::write(folder.path().join("it.toml"), definition).expect("written");
+    for (task, words) in [
+        ("permits", "give `permits` of 2 or more in its definition file"),
+        ("readers", "give `shared` among the promises of its definition file"),
+    ] {
+        let output = picklock(&folder, &["test", "--lock", "it.toml", "--task", task]);
+        assert_eq!(output.status.code(), Some(254), "{}", text(&output));
+        assert!(text(&output).contains(words), "{}", text(&output));
+    }
     let output = picklock(&folder, &["test", "--algo", "redis-py"]);
     assert_eq!(output.status.code(), Some(254));
     assert!(text(&output).contains("--lock adapters/python/redis_py.toml"), "{}", text(&output));

@@ -89,6 +89,9 @@ pub fn open(path: &Path, budget: JudgingBudget) -> Result<(Input, ProgressBar)> 
     if place::is_named_fifo(path) {
         bail!(WrongKind(format!("`{}` is a FIFO, not a file: give a file", path.display())));
     }
+    if about.is_dir() {
+        bail!(WrongKind(format!("`{}` is a folder, not a file: give a file", path.display())));
+    }
     if about.is_file() {
         let bar = reading_bar(Some(about.len()));
         let file = File::open(path).with_context(help)?;

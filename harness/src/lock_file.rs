@@ -86,11 +86,12 @@ pub fn read(path: &Path, text: &str) -> Result<TestedLock, ForeignError> {
     lock.tested().map_err(mistaken)
 }
 
-/// Returns the place of the line that begins with a field; the start of the file if none does.
+/// Returns the place of the line that begins with a field, or a table of its name; the start of the
+/// file if none does.
 fn line_of(text: &str, field: &str) -> Range<usize> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        if line.trim_start().starts_with(field) {
+        if line.trim_start().trim_start_matches('[').starts_with(field) {
             return at..at + line.trim_end().len();
         }
         at += line.len();

@@ -318,7 +318,7 @@ actions! {
         extent: Some(ActionExtent {
             field: "times",
             noun: "a factor: times = 16",
-            wanted: "a whole number: times = 16",
+            wanted: "a whole number from 1: times = 16",
             unit: ExtentUnit::Count,
             bounds: "it is a whole number from 1",
             make: |times| Some(Action::Link(LinkFault::Slow(times.try_into().ok()?))),
@@ -357,7 +357,7 @@ actions! {
         extent: Some(ActionExtent {
             field: "bytes-per-second",
             noun: "a bandwidth: bytes-per-second = 300",
-            wanted: "a whole number: bytes-per-second = 300",
+            wanted: "a whole number from 1: bytes-per-second = 300",
             unit: ExtentUnit::Count,
             bounds: "it is a whole number from 1",
             make: |rate| Some(Action::Link(LinkFault::Throttle(rate.try_into().ok()?))),

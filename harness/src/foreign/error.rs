@@ -18,6 +18,15 @@ pub enum ForeignError {
     /// It promises something that is no promise.
     #[error("{0}")]
     Promise(String),
+    /// It is to be free again at once after a holder's death.
+    #[error(
+        "no lock is free again within 0s of its holder's death: give the longest time that it \
+         takes, such as 3s"
+    )]
+    Recovery,
+    /// A variable of its environment can have no such name.
+    #[error("`{0}` is no name of a variable: one is not empty, and has neither `=` nor NUL in it")]
+    Variable(String),
     /// A known weakness has no cause.
     #[error("a known weakness has a cause: write `{0} by …`, such as `{0} by holder-paused`")]
     Cause(String),
@@ -46,6 +55,8 @@ impl ForeignError {
             Self::Command(_) => "command",
             Self::Unlisted(_) | Self::Servers => "on",
             Self::Promise(_) => "promises",
+            Self::Recovery => "recovers-within",
+            Self::Variable(_) => "environment",
             Self::Cause(_) => "known",
             Self::Name(_) | Self::File { .. } => "name",
         }

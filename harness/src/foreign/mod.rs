@@ -81,7 +81,7 @@ impl ForeignLock {
     ) -> Result<TestedLock, ForeignError> {
         let (store, topology) = topology(&self.on)?;
         let ttl = self.ttl.unwrap_or(store.ttl());
-        let promises = self.promises.with(ttl);
+        let promises = self.promises.with(ttl)?;
         check_promises(&promises, topology)?;
         let renews = self.promises.renews || store.has_sessions();
         let summary = match self.summary.as_str() {
@@ -109,6 +109,10 @@ impl ForeignLock {
         let Some((program, args)) = words.split_first() else {
             return Err(ForeignError::Command(self.command.clone()));
         };
+        let is_none = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
+        if let Some(name) = self.environment.iter().map(|(name, _)| name).find(is_none) {
+            return Err(ForeignError::Variable(name.clone()));
+        }
         Ok(ClientCommand {
             program: program.into(),
             args: args.to_vec(),

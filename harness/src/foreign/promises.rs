@@ -3,6 +3,8 @@
 use base::{Pace, Wakes, nanos};
 use std::time::Duration;
 
+use super::ForeignError;
+
 /// The pace of a lock whose author says nothing about it: slower than that of most libraries.
 const PACE: Pace = Pace { back_off_ns: 1_000_000_000, round_trips: 4, tries: 3, ..Pace::EXACT };
 
@@ -245,13 +247,19 @@ impl Promises {
     }
 
     /// Returns the promises of a lock with this ttl.
-    pub(super) fn with(self, ttl: Duration) -> base::Promises {
+    ///
+    /// # Errors
+    /// Fails when it is to be free again at once after a holder's death.
+    pub(super) fn with(self, ttl: Duration) -> Result<base::Promises, ForeignError> {
+        if self.recovers_within == Some(Duration::ZERO) {
+            return Err(ForeignError::Recovery);
+        }
         let lives = |within: Duration| {
             let lives = within.as_nanos().div_ceil(ttl.as_nanos().max(1));
             u32::try_from(lives).unwrap_or(u32::MAX).max(1)
         };
         let recovers = self.recovers_within.map(lives).or(self.made.recovers);
-        base::Promises { recovers, ..self.made }
+        Ok(base::Promises { recovers, ..self.made })
     }
 }
 

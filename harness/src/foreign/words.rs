@@ -56,8 +56,12 @@ pub const PROMISE_WORDS: &[PromiseWord] = &[
 /// Adds promises to others, by their words.
 ///
 /// # Errors
-/// Fails at the first word that is none.
+/// Fails at the first word that is none, and at two that contradict each other.
 pub fn promised(others: Promises, words: &[String]) -> Result<Promises, ForeignError> {
+    if ["wakes-next", "wakes-all"].iter().all(|it| words.iter().any(|word| word == it)) {
+        let both = "`wakes-next` and `wakes-all` cannot both be kept: leave one out";
+        return Err(ForeignError::Promise(both.into()));
+    }
     words.iter().try_fold(others, |promises, word| {
         let Some(found) = PROMISE_WORDS.iter().find(|it| it.word == word) else {
             let words: Vec<&str> = PROMISE_WORDS.iter().map(|it| it.word).collect();

@@ -41,6 +41,9 @@ fn a_mistake_in_a_definition_is_told_with_its_place() {
         "command = \"x\"\non = \"redis\"\nname = \"../x\"",
         "command = \"x\"\non = \"redis\"\nknown = [\"double hold\"]",
         "command = \"x\"\non = \"redis\"\nport = 1",
+        "command = \"x\"\non = \"redis\"\nrecovers-within = \"0s\"",
+        "command = \"x\"\non = \"redis\"\npromises = [\"wakes-next\", \"wakes-all\"]",
+        "command = \"x\"\non = \"redis\"\n[environment]\n\"LEVEL=debug\" = \"\"",
     ];
     let told = wrong.map(|text| format!("{}\n", defined(text).err().expect("a mistake")));
     expect![[r#"
@@ -52,5 +55,8 @@ fn a_mistake_in_a_definition_is_told_with_its_place() {
         `some/my-lock.toml`, line 3, column 1: `../x` is no name of a lock: it has letters, digits, dots, dashes and underscores, begins with a letter or a digit, and has at most 100 of them; give it one with name = "…" in a definition file (docs/own-lock.md)
         `some/my-lock.toml`, line 3, column 1: a known weakness has a cause: write `double hold by …`, such as `double hold by holder-paused`
         `some/my-lock.toml`, line 3, column 1: unknown field `port`, expected one of `name`, `summary`, `command`, `on`, `ttl`, `permits`, `promises`, `back-off`, `recovers-within`, `environment`, `known`
+        `some/my-lock.toml`, line 3, column 1: no lock is free again within 0s of its holder's death: give the longest time that it takes, such as 3s
+        `some/my-lock.toml`, line 3, column 1: `wakes-next` and `wakes-all` cannot both be kept: leave one out
+        `some/my-lock.toml`, line 3, column 1: `LEVEL=debug` is no name of a variable: one is not empty, and has neither `=` nor NUL in it
     "#]].assert_eq(&told.concat());
 }

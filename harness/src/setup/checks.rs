@@ -103,10 +103,17 @@ pub fn check_task(lock: &TestedLock, task: &Task) -> Result<(), SetupError> {
         Needs::Tell => ("a lock that says whether it is still held", "tells"),
         Needs::Permits => ("a lock of several permits", "permits"),
     };
-    let remedy = match (lock.opener.program(), needs) {
-        (Some(_), Needs::Permits) => "--permits 2 or more, if it has them after all".into(),
-        (Some(_), _) => format!("--promises {word}, if it is one after all"),
-        (None, _) => format!("--algo {}", able.join(" or ")),
+    let is_defined = lock.info.arguments.starts_with("--lock ");
+    let remedy = match (lock.opener.program(), needs, is_defined) {
+        (None, ..) => format!("--algo {}", able.join(" or ")),
+        (_, Needs::Permits, false) => "--permits 2 or more, if it has them after all".into(),
+        (_, Needs::Permits, true) => {
+            "`permits` of 2 or more in its definition file, if it has them after all".into()
+        }
+        (_, _, false) => format!("--promises {word}, if it is one after all"),
+        (_, _, true) => {
+            format!("`{word}` among the promises of its definition file, if it is one after all")
+        }
     };
     Err(SetupError::Task { task: task.name, needs: what, lock: lock.name().into(), remedy })
 }
