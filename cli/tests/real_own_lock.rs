@@ -97,30 +97,51 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("        break\n", "        say(id=request['id'], type='ok')\n", "it answers `exit`"),
 ];
 
+/// Tries a client in Python.
+fn checked(folder: &TempDir, name: &str, client: &str) -> Output {
+    let script = folder.path().join(format!("{name}.py"));
+    fs::write(&script, client).expect("written");
+    let client = format!("python3 {}", script.display());
+    picklock(folder, &["client", "check", "--client", &client, "--on", "memcached"])
+}
+
 #[test]
 fn a_check_names_the_mistake_of_a_client() {
     let folder = TempDir::new().expect("a folder");
-    let checked = |name: &str, client: &str| {
-        let script = folder.path().join(format!("{name}.py"));
-        fs::write(&script, client).expect("written");
-        let client = format!("python3 {}", script.display());
-        picklock(&folder, &["client", "check", "--client", &client, "--on", "memcached"])
-    };
-    let sound = checked("sound", SOUND);
+    let sound = checked(&folder, "sound", SOUND);
     assert_eq!(sound.status.code(), Some(0), "{}", text(&sound));
     std::thread::scope(|scope| {
         for (number, (right, wrong, words)) in MISTAKES.iter().enumerate() {
-            let checked = &checked;
+            let folder = &folder;
             scope.spawn(move || {
                 let client = SOUND.replacen(right, wrong, 1);
                 assert_ne!(client, SOUND, "{right}");
-                let output = checked(&format!("wrong-{number}"), &client);
+                let output = checked(folder, &format!("wrong-{number}"), &client);
                 let said = text(&output);
                 assert_eq!(output.status.code(), Some(1), "{wrong}: {said}");
                 assert!(said.contains("✗") && said.contains(words), "{wrong}: {said}");
             });
         }
     });
+}
+
+/// Nothing else is wrong with a client whose try waits: until a lock of two seconds runs out, or for
+/// three and more.
+#[test]
+fn a_check_lays_a_try_that_waits_to_the_try_alone() {
+    let folder = TempDir::new().expect("a folder");
+    let ends = "if time.monotonic() >= until";
+    for (number, (ttl, more, answer)) in
+        [("2", 30, ", with ok. Have it try once"), ("60", 3, ", with fail (")].iter().enumerate()
+    {
+        let client = SOUND.replace("0 60 1", &format!("0 {ttl} 1"));
+        let client = client.replacen(ends, &format!("{ends} + {more}"), 1);
+        let output = checked(&folder, &format!("waits-{number}"), &client);
+        let said = text(&output);
+        assert_eq!((output.status.code(), said.matches('✗').count()), (Some(1), 1), "{said}");
+        assert!(said.contains("✗ it waits for the lock where it is to try once"), "{said}");
+        assert!(said.contains(answer), "{said}");
+    }
 }
 
 #[test]

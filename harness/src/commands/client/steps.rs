@@ -2,7 +2,8 @@
 
 use base::units::span;
 use base::{
-    Acquire, Action, ClientAbility, Command, Fault, Kind, LinkFault, Mode, Node, Promises, nanos,
+    Acquire, Action, ClientAbility, Command, Fault, Kind, LinkFault, Mode, Node, Promises,
+    ReplyOutcome, nanos,
 };
 use std::time::Duration;
 
@@ -14,6 +15,9 @@ const START: Duration = Duration::from_secs(60);
 const WAIT: Duration = Duration::from_secs(5);
 /// The time after which whoever answers has waited for the lock.
 const WAITED: Duration = Duration::from_millis(500);
+
+/// The time after which whoever is refused at a try has waited: a first call may take a while.
+const REFUSED: Duration = Duration::from_secs(2);
 
 /// The second worker of the second client.
 const SECOND_WORKER: u32 = 3;
@@ -58,7 +62,7 @@ impl ClientTrial<'_> {
         self.expect("all permits are granted at once", "acquire", &seen, &[Kind::Ok])?;
         let is_timed = self.can_do(ClientAbility::Timed);
         if is_timed {
-            let seen = self.ask(1, acquire(Duration::ZERO), ANSWER)?;
+            let seen = self.try_once()?;
             self.expect("no other permit is granted then", "acquire", &seen, &[Kind::Fail])?;
         }
         let seen = self.ask(0, Command::Release { hold: 0 }, ANSWER)?;
@@ -95,7 +99,7 @@ impl ClientTrial<'_> {
         }
         // A semaphore lets the other in.
         if self.can_do(ClientAbility::Timed) && self.promises.permits <= 1 {
-            let seen = self.ask(1, acquire(Duration::ZERO), ANSWER)?;
+            let seen = self.try_once()?;
             let held = "another client that tries once is refused while it is held";
             self.expect(held, "acquire", &seen, &[Kind::Fail])?;
         }
@@ -104,6 +108,34 @@ impl ClientTrial<'_> {
             self.expect("a writer becomes a reader", "convert", &seen, &[Kind::Ok])?;
         }
         Ok(())
+    }
+
+    /// Has the second client try once to take what the first one holds.
+    ///
+    /// # Errors
+    /// Fails when it waits: the first one's grant may have run out until then, and nothing that
+    /// follows would be its mistake.
+    fn try_once(&mut self) -> Result<ReplyOutcome, String> {
+        let begun = self.now();
+        let asked = self.send(1, 1, acquire(Duration::ZERO));
+        let seen = match self.answered(&[asked], begun + ANSWER)? {
+            true => Some(self.hear(1, asked, ANSWER)?),
+            false => None,
+        };
+        let waited = self.now().since(begun);
+        let answer = match seen {
+            Some(seen) if waited < longest_try(seen.kind) => return Ok(seen),
+            Some(seen) => {
+                format!("was answered after {}, with {}", span(nanos(waited)), words(&seen))
+            }
+            None => format!("was not answered for {}", span(nanos(waited))),
+        };
+        Err(format!(
+            "it waits for the lock where it is to try once: an `acquire` with an \
+             `acquire_timeout_ns` of 0 {answer}. Have it try once then; or list in `can` what it \
+             can do, without `{}`",
+            ClientAbility::Timed.word(),
+        ))
     }
 
     /// Has the second client wait for the lock until the first releases it.
@@ -219,6 +251,14 @@ const fn is_promised(ability: ClientAbility, promises: &Promises) -> bool {
         ClientAbility::Convert => promises.downgrades,
         ClientAbility::Extend => promises.extends,
         ClientAbility::Held => promises.tells,
+    }
+}
+
+/// Returns the time that a try takes at most, by its answer.
+const fn longest_try(kind: Kind) -> Duration {
+    match kind {
+        Kind::Ok => WAITED,
+        _ => REFUSED,
     }
 }
 
