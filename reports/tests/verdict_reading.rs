@@ -84,7 +84,8 @@ fn a_card_names_each_cause_once_with_its_faults_and_how_often() {
     let words = card.words();
     let heads: Vec<&str> = words.iter().map(|(head, _)| *head).collect();
     assert_eq!(heads, ["Safe against", "Not safe against", "What to do"]);
-    assert_eq!(words[0].1, ["runs without faults"]);
+    let rests_on = "in a run each; more runs (--runs) or all nemeses (--deep) may show more";
+    assert_eq!(words[0].1, [format!("runs without faults, {rests_on}")]);
     assert_eq!(
         words[1].1,
         [
@@ -94,10 +95,32 @@ fn a_card_names_each_cause_once_with_its_faults_and_how_often() {
     );
     assert_eq!(words[2].1.len(), 1);
     let text = picklock_reports::card::markdown(&card);
-    assert!(text.contains("\n**Safe against**: runs without faults\n"), "{text}");
+    assert!(text.contains("\n**Safe against**: runs without faults, in a run each; "), "{text}");
     let part = Card { interrupted_of: Some(9), ..card };
     let said = ("Interrupted", vec!["4 of 9 runs were made, and no more is known".to_owned()]);
     assert_eq!(part.words()[0], said);
+}
+
+#[test]
+fn a_card_says_on_how_many_runs_it_rests() {
+    let sample = double_hold();
+    let kept =
+        Verdict { outcome: Outcome::Held, anomalies: Vec::new(), ..sample.verdicts[0].clone() };
+    let row = |nemesis: &str, runs: usize| {
+        let mut row = CardRow::of(nemesis, "");
+        for _ in 0..runs {
+            row.add(&sample.run.info, std::slice::from_ref(&kept), Outcome::Held);
+        }
+        row
+    };
+    let safe = |rows| {
+        let card = Card { rows, ..Card::of(&sample.run.info, String::new()) };
+        card.words()[0].1[0].clone()
+    };
+    let even = safe(vec![row("none", 2), row("pause-client", 2)]);
+    assert!(even.starts_with("runs without faults, pause-client, in 2 runs each; "), "{even}");
+    let part = safe(vec![row("none", 2), row("pause-client", 1)]);
+    assert!(part.contains(", in 1 to 2 runs each; "), "{part}");
 }
 
 #[test]

@@ -8,16 +8,32 @@ impl Card {
     /// The card in plain words: heads, each with what there is to say.
     pub fn words(&self) -> Vec<(&'static str, Vec<String>)> {
         let of = |outcome| self.rows.iter().filter(move |row| row.outcome() == outcome);
-        let safe: Vec<String> = of(Outcome::Held).map(CardRow::borne).collect();
         let part = |all| format!("{} of {all} runs were made, and no more is known", self.runs());
         let words = [
             ("Interrupted", self.interrupted_of.map(part).into_iter().collect()),
-            ("Safe against", Vec::from_iter((!safe.is_empty()).then(|| safe.join(", ")))),
+            ("Safe against", Vec::from_iter(self.strengths())),
             ("Not safe against", self.weaknesses()),
             ("Could not tell", of(Outcome::Inconclusive).map(CardRow::untold).collect()),
             ("What to do", self.remedies()),
         ];
         words.into_iter().filter(|(_, items)| !items.is_empty()).collect()
+    }
+
+    /// The faults that it bore, and on how many runs that rests.
+    fn strengths(&self) -> Option<String> {
+        let held = || self.rows.iter().filter(|row| row.outcome() == Outcome::Held);
+        let runs = || held().map(|row| row.runs);
+        let (least, most) = (runs().min()?, runs().max()?);
+        let runs = match (least, most) {
+            (1, 1) => "a run each".into(),
+            _ if least == most => format!("{most} runs each"),
+            _ => format!("{least} to {most} runs each"),
+        };
+        let borne: Vec<String> = held().map(CardRow::borne).collect();
+        Some(format!(
+            "{}, in {runs}; more runs (--runs) or all nemeses (--deep) may show more",
+            borne.join(", ")
+        ))
     }
 
     /// The causes by which promises broke, each once, with the faults that brought it about.
