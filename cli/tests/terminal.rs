@@ -112,8 +112,11 @@ fn lines_are_as_long_as_columns_says() {
     let test = ["test", "--algo", "redis-set-nx-px", "--nemesis", "pause", "--seed", "1"];
     let test = [&test[..], &["--backend", "sim"]].concat();
     let explore = ["explore", "--algo", "redis-set-nx-px", "--nemesis", "pause", "--seeds", "3"];
+    let survey = ["survey", "--algo", "redis-set-nx-px", "--nemesis", "crash-server-lose-data"];
+    let survey =
+        [&survey[..], &["--runs", "1", "--backend", "sim", "--time-limit", "10s"]].concat();
     let copied = ["history  ", "report  ", "run it again  ", "  picklock ", "VIOLATED"];
-    for (args, code) in [(&["list"][..], 0), (&test, 1), (&explore, 1)] {
+    for (args, code) in [(&["list"][..], 0), (&test, 1), (&explore, 1), (&survey, 1)] {
         for columns in ["60", "80", "120"] {
             let said = wide(&cli, columns, args);
             assert_eq!(said.code, code, "{said:?}");

@@ -4,11 +4,13 @@ mod common;
 
 use base::{Cause, Known, Outcome, Verdict};
 use common::{Sample, double_hold};
+use expect_test::expect;
 use picklock_reports::card::{Card, CardRow};
 use picklock_reports::reading::{
     Surprise, breaches, expectation, expectations, grouped, last_word, properties, sentence,
     surprise,
 };
+use picklock_reports::terminal::Style;
 
 fn word(sample: &Sample) -> String {
     last_word(&sample.run.info, &sample.verdicts, sample.outcome)
@@ -121,6 +123,55 @@ fn a_card_says_on_how_many_runs_it_rests() {
     assert!(even.starts_with("runs without faults, pause-client, in 2 runs each; "), "{even}");
     let part = safe(vec![row("none", 2), row("pause-client", 1)]);
     assert!(part.contains(", in 1 to 2 runs each; "), "{part}");
+}
+
+/// Its columns come one below the other then, each with all faults.
+#[test]
+fn the_table_of_a_card_keeps_to_a_narrow_terminal() {
+    let sample = double_hold();
+    let mut row = CardRow::of("crash-server-lose-data", "");
+    row.add(&sample.run.info, &sample.verdicts, sample.outcome);
+    let card = Card {
+        rows: vec![CardRow::of("none", ""), row],
+        ..Card::of(&sample.run.info, String::new())
+    };
+    let style = Style { colour: false, unicode: true, width: 44, piped: false };
+    let text = picklock_reports::card::terminal(&card, style);
+    assert!(text.lines().all(|line| line.chars().count() <= 44), "{text}");
+    expect![[r#"
+        redis-set-nx-px:
+        on redis (sim), ttl 1 s
+
+                                exclusion  vault
+        none                        ·        ·
+        crash-server-lose-data      ✗        ✗
+
+                                progress  runs
+        none                       ·       0
+        crash-server-lose-data     ✓       1
+
+                                grants/s
+        none                      0.0
+        crash-server-lose-data    0.0
+
+                                after a death
+        none
+        crash-server-lose-data
+
+        Not safe against: crash-server-lose-data
+          (1 of 1 runs): double hold, stale write
+          accepted, as the holder was paused for
+          longer than its lock lives (known)
+
+        Could not tell: runs without faults
+
+        What to do: Have the guarded resource
+          refuse writes with an old fencing token:
+          no ttl is longer than every pause.
+    "#]]
+    .assert_eq(&text);
+    let wide = picklock_reports::card::terminal(&card, Style { width: 120, ..style });
+    assert_eq!(wide.matches("crash-server-lose-data  ").count(), 1, "{wide}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::terminal::{Style, fitted};
 use crate::units::span;
 use base::{Outcome, visible};
 use std::fmt::Write as _;
+use std::ops::Range;
 
 /// The heads of the columns behind the properties.
 const COSTS: [&str; 3] = ["runs", "grants/s", "after a death"];
@@ -40,11 +41,11 @@ pub(super) fn heads(card: &Card) -> Vec<&str> {
 
 /// Returns the card for a terminal.
 pub fn terminal(card: &Card, style: Style) -> String {
-    let mut text = format!("{}: {}\n", card.lock, visible(&card.summary));
-    let _ = writeln!(text, "on {}, ttl {}\n", card.on, span(card.ttl_ns));
-    for line in table(card, style, usize::MAX) {
-        let _ = writeln!(text, "{line}");
-    }
+    let head = format!("{}: {}\non {}, ttl ", card.lock, visible(&card.summary), card.on);
+    let mut text = fitted(&(head + &span(card.ttl_ns)), style) + "\n";
+    let tables = parts(card, style.width).into_iter().map(|part| part_of_table(card, style, part));
+    let tables: Vec<String> = tables.map(|lines| lines.join("\n") + "\n").collect();
+    text += &tables.join("\n");
     for (head, items) in card.words() {
         let _ = write!(text, "\n{}", fitted(&listed(head, &items, "  - "), style));
     }
@@ -64,13 +65,38 @@ fn listed(head: &str, items: &[String], mark: &str) -> String {
 
 /// Returns the table of a card, line by line, with as many of its columns as there is room for.
 pub fn table(card: &Card, style: Style, columns: usize) -> Vec<String> {
-    let name = card.rows.iter().map(|row| row.nemesis.len()).max().unwrap_or_default();
-    let mut used = name;
-    let fits = |head: &&str| {
+    part_of_table(card, style, 0..room(card, &heads(card), columns))
+}
+
+/// Returns the parts of the columns for which there is room beside the faults; a column that is
+/// too wide is a part of its own.
+fn parts(card: &Card, columns: usize) -> Vec<Range<usize>> {
+    let (heads, mut parts, mut from) = (heads(card), Vec::new(), 0);
+    while from < heads.len() {
+        let until = from + room(card, &heads[from..], columns).max(1);
+        parts.push(from..until);
+        from = until;
+    }
+    parts
+}
+
+/// Returns the number of the first of these columns for which there is room beside the faults.
+fn room(card: &Card, heads: &[&str], columns: usize) -> usize {
+    let mut used = faults_width(card);
+    let fits = |head: &&&str| {
         used += 2 + head.chars().count();
         used <= columns
     };
-    let heads: Vec<&str> = heads(card).into_iter().take_while(fits).collect();
+    heads.iter().take_while(fits).count()
+}
+
+fn faults_width(card: &Card) -> usize {
+    card.rows.iter().map(|row| row.nemesis.len()).max().unwrap_or_default()
+}
+
+/// Returns the table with this part of its columns, line by line.
+fn part_of_table(card: &Card, style: Style, part: Range<usize>) -> Vec<String> {
+    let (name, heads) = (faults_width(card), &heads(card)[part.clone()]);
     let line = |first: &str, cells: &[String]| {
         let cell = |(head, cell): (&&str, &String)| {
             let width = head.chars().count();
@@ -80,7 +106,10 @@ pub fn table(card: &Card, style: Style, columns: usize) -> Vec<String> {
         format!("{first:name$}{cells}").trim_end().to_owned()
     };
     let titles: Vec<String> = heads.iter().map(|head| (*head).to_owned()).collect();
-    let rows = card.rows.iter().map(|row| line(&row.nemesis, &cells(card, row, style.unicode)));
+    let rows = card.rows.iter().map(|row| {
+        let cells = cells(card, row, style.unicode);
+        line(&row.nemesis, &cells[part.clone()])
+    });
     std::iter::once(line("", &titles)).chain(rows).collect()
 }
 
