@@ -190,6 +190,10 @@ const WRONG: &[(&str, &str)] = &[
     ("head -c 100000000 /dev/zero | tr '\\0' x; cat >/dev/null", "a line of more than 65536 bytes"),
     ("printf '\\377\\376\\n'; cat >/dev/null", "a line to stdout that is no response"),
     ("echo 'no such server' >&2; exit 3", "exit status: 3); its last words: no such server"),
+    (
+        "printf 'Error: no redis\\n    at a\\n    at b\\n    at c\\n}\\n' >&2; exit 3",
+        "its last words: Error: no redis",
+    ),
     ("read -r l; echo '{\"id\":17,\"type\":\"ok\"}'; cat >/dev/null", "answered request 17"),
     ("read -r l; echo '{\"type\":\"ok\"}'; cat >/dev/null", "without the `id` of a request"),
     ("read -r l; ok \"$l\"; read -r l; ok \"$l\"; ok \"$l\"; cat >/dev/null", "answered request"),

@@ -40,7 +40,11 @@ impl ClientLog {
     /// has written none.
     pub fn last_words(&self) -> String {
         let lines = self.tail().unwrap_or_default();
-        let mut lines: Vec<&str> = lines.lines().filter(|line| !line.trim().is_empty()).collect();
+        // JavaScript and Java end with the frames of a stack, below what has happened.
+        let says = |line: &&str| {
+            line.contains(char::is_alphanumeric) && !line.trim_start().starts_with("at ")
+        };
+        let mut lines: Vec<&str> = lines.lines().filter(says).collect();
         let lines = lines.split_off(lines.len().saturating_sub(LINES));
         match lines.is_empty() {
             true => String::new(),
