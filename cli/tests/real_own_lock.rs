@@ -247,6 +247,8 @@ fn whatever_a_program_has_started_ends_with_the_run() {
 #[test]
 fn what_a_program_cannot_have_is_refused_before_the_run() {
     let folder = TempDir::new().expect("a folder");
+    let sentinel =
+        [0, 1, 2, 3, 4, 5].map(|it| format!("server-{it}=127.0.0.1:{}", it + 1)).join(",");
     let refused: &[(&[&str], &str)] = &[
         (&["--on", "redis", "--nemesis", "clock-jump-client"], "set the clock of a client"),
         (
@@ -254,6 +256,7 @@ fn what_a_program_cannot_have_is_refused_before_the_run() {
             "this run needs it: give --backend local",
         ),
         (&["--on", "redis", "--backend", "sim"], "a program runs on real servers only"),
+        (&["--on", "redis-sentinel", "--servers", &sentinel], "give --backend local instead"),
         (&["--on", "postgres", "--servers", "server-0=127.0.0.1:1"], "give --backend local"),
         (&["--on", "redis", "--promises", "recover"], "did you mean recovers?"),
         (&["--on", "redis", "--task", "permits"], "give --permits 2 or more, if it has them"),

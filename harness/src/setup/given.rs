@@ -19,7 +19,7 @@ pub enum GivenError {
         wanted: Vec<String>,
     },
     /// A lock on such servers cannot keep to keys of its own.
-    #[error("--servers cannot be of {topology}: {why}; give --backend local or docker instead")]
+    #[error("--servers cannot be of {topology}: {why}; give --backend local instead")]
     Store {
         /// The name of the topology.
         topology: &'static str,
