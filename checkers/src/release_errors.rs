@@ -5,7 +5,8 @@
 //! else had been granted the lock meanwhile, and nobody else's release was under way that removes
 //! whatever stands there, nor had removed it by the ledger (that is a `foreign release`, and
 //! another checker's). Anomalies are `failed release` (it was answered `fail`) and `release freed
-//! nothing` (the store said that it removed nothing). Under a fault, too, a release that was
+//! nothing` (the store said that it removed nothing, or by the ledger what its client had taken ran
+//! out later, and only then was somebody granted the lock who waited). Under a fault, too, a release that was
 //! answered `fail` is a `denied release` if it removed, by the ledger, what its client had taken.
 //!
 //! **Limits.** A failed release of a lock that the client no longer had is right, and so is one
@@ -49,7 +50,10 @@ impl Checker for ReleaseErrors {
         let is_known = case.run.info.workers == 1;
         for (claim, overtaken) in with_overtaken(case) {
             let (Some(ok), Some((at, kind))) = (claim.granted(), claim.freed) else { continue };
-            let nothing = claim.removed == Some(Removed::Nothing);
+            let nothing = match claim.removed {
+                Some(removed) => removed == Removed::Nothing,
+                None => kind == Kind::Ok && causes::is_left_to_run_out(case, claim, at),
+            };
             // Asked of the few that failed only.
             let held = || {
                 !overtaken
@@ -68,7 +72,12 @@ impl Checker for ReleaseErrors {
                 Kind::Ok if !nothing => sound += 1,
                 _ if !held() => excused += 1,
                 Kind::Fail | Kind::Ok => {
-                    let occurrence = Occurrence::new(causes::of_loss(case, claim, at), [ok, at]);
+                    // What nothing had happened to by then was not lost.
+                    let cause = match kind == Kind::Ok && claim.removed.is_none() {
+                        true => Cause::Recipe.into(),
+                        false => causes::of_loss(case, claim, at),
+                    };
+                    let occurrence = Occurrence::new(cause, [ok, at]);
                     match kind {
                         // The lock may have been given and taken before the client heard of either.
                         _ if is_known && occurrence.cause == Cause::ForeignRelease.into() => {

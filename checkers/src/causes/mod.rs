@@ -393,6 +393,25 @@ pub(crate) fn of_denied_release(case: &Case<'_>, claim: &Claim, at: u64) -> Opti
     removed.then(|| reply_lost_during(case, claim, &during))
 }
 
+/// Returns true if a release that was answered at an event took effect on nothing, by the ledger:
+/// what its client had taken ran out much later, and only then was somebody granted the lock who
+/// had waited for it all the while.
+pub(crate) fn is_left_to_run_out(case: &Case<'_>, claim: &Claim, at: u64) -> bool {
+    let Some(books) = case.ownership().filter(|_| case.run.info.workers == 1) else { return false };
+    let run_out = |write: &books::Written| {
+        let next = books.after(*write).first().filter(|_| !books.is_shared(write.thing))?;
+        (next.change == Change::Expired).then_some(next.at_ns)
+    };
+    let taken = books.taken(case, claim);
+    let run_out: Option<Vec<u64>> = taken.iter().map(run_out).collect();
+    let Some(run_out_ns) = run_out.and_then(|all| all.into_iter().max()) else { return false };
+    let mut later = case.granted(claim.key).map(|(_, it)| it).filter(|it| it.granted() > Some(at));
+    let next = later.find(|it| it.mode.excludes(claim.mode));
+    let granted = next.filter(|it| it.invoke < at).and_then(Claim::granted);
+    let much_later_ns = case.time(at).saturating_add(case.run.info.run.ttl_ns / 10);
+    run_out_ns >= much_later_ns && granted.is_some_and(|ok| case.time(ok) >= run_out_ns)
+}
+
 /// The cause for which a client sleeps on though the lock was freed, up to an event.
 ///
 /// Whoever waits in a queue has its place in the store before it looks, and hears of every change

@@ -21,6 +21,20 @@ fn a_release_removes_nothing() {
     );
 }
 
+/// By the ledger it left what it had taken to its ttl, for which another had to wait.
+#[test]
+fn a_release_does_nothing() {
+    let idle = "
+        store | 0         x1
+        p0    | A==r-R
+        p1    |   a--------A==r-R";
+    ANY.rejects(idle, "release freed nothing", 1);
+    // It was freed in time, or nobody waited for it.
+    ANY.accepts(&idle.replace("0         x1", "0   a    1 "));
+    ANY.accepts(&idle.replace("  a--------A", "          aA"));
+    ANY.accepts(&idle.replace("a--------A==r-R", "a----A==r-R"));
+}
+
 /// By the ledger it removed what it had taken, also under a fault.
 #[test]
 fn a_release_is_denied() {
