@@ -462,10 +462,7 @@ impl Pairing {
                     self.holdings.take(&entry.process, holding);
                     self.progress.granted(key, permits, open.began);
                 }
-                (OperationKind::Acquire { permits, .. }, Ended::Info) => {
-                    let permits = *permits;
-                    self.progress.granted_perhaps(key, permits);
-                }
+                (OperationKind::Acquire { .. }, Ended::Info) => self.progress.granted_perhaps(key),
                 (OperationKind::Convert { mode }, Ended::Ok) => {
                     self.holdings.convert(&entry.process, key, *mode);
                 }

@@ -2,8 +2,8 @@
 //! deadlock is legal for every model.
 //!
 //! A lock is taken for free while there is room for one more by all that grants and releases say:
-//! an acquire of unknown outcome takes room of a semaphore alone, which has more, and a process that
-//! asked for its release, lost its hold or died uses none. If an acquire finds a free lock and is not answered by the end of the
+//! an acquire of unknown outcome takes no room (though not all of a semaphore's permits may be there
+//! after one), and a process that asked for its release, lost its hold or died uses none. If an acquire finds a free lock and is not answered by the end of the
 //! history, then the lock was not given to it:
 //!
 //! * by the order of events, if others were answered after both;
@@ -75,6 +75,8 @@ struct KeyRoom {
     /// The moment since which one permit is to be had.
     room: TimedPlace,
     granted: bool,
+    /// Nobody knows whether an acquire was granted.
+    doubtful: bool,
     refused: Option<u64>,
 }
 
@@ -113,10 +115,8 @@ impl Rooms {
     }
 
     /// Notes that an acquire may or may not have been granted.
-    pub fn granted_perhaps(&mut self, key: u32, permits: u32) {
-        let is_semaphore = self.permits > 1;
-        let room = self.key(key);
-        room.used = room.used.saturating_add(if is_semaphore { permits } else { 0 });
+    pub fn granted_perhaps(&mut self, key: u32) {
+        self.key(key).doubtful = true;
     }
 
     /// Notes that a hold is over: its release begins, or it is lost.
@@ -198,7 +198,7 @@ impl KeyRoom {
     fn free_since(&self, permits: u32, most: u32) -> Option<TimedPlace> {
         match permits {
             1 => (self.used < most).then_some(self.room),
-            _ => (self.used == 0 && permits <= most).then_some(self.idle),
+            _ => (self.used == 0 && !self.doubtful && permits <= most).then_some(self.idle),
         }
     }
 }
