@@ -145,6 +145,18 @@ fn a_check_lays_a_try_that_waits_to_the_try_alone() {
 }
 
 #[test]
+fn a_check_finds_a_release_that_leaves_the_lock_to_its_ttl() {
+    let folder = TempDir::new().expect("a folder");
+    let idle = "return \"ok\" if held.pop() else \"fail\"";
+    let frees = SOUND.lines().find(|line| line.contains("DELETED")).expect("a release").trim();
+    let client = SOUND.replace(frees, idle).replace("0 60 1", "0 3 1");
+    let output = checked(&folder, "idle", &client);
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("✗ its release frees nothing: whoever waited was granted"), "{said}");
+}
+
+#[test]
 fn libraries_are_as_the_suite_says() {
     let folder = TempDir::new().expect("a folder");
     let suite = root().join("suites/libraries.toml").display().to_string();

@@ -147,8 +147,21 @@ impl ClientTrial<'_> {
         };
         let seen = self.ask(0, Command::Release { hold: 0 }, ANSWER)?;
         self.expect("it is released while another waits", "release", &seen, &[Kind::Ok])?;
+        let freed = self.now();
         let seen = self.hear(1, waiting, WAIT + ANSWER)?;
-        self.expect("whoever waits is granted it then", "acquire", &seen, &[Kind::Ok])?;
+        let waited = self.now().since(freed);
+        let back_off = Duration::from_nanos(self.promises.pace.back_off_ns);
+        if seen.kind == Kind::Ok && waited > back_off + WAITED {
+            self.tell(Err(format!(
+                "its release frees nothing: whoever waited was granted the lock {} later, when it \
+                 had run out. Free what the acquire has taken; or say how long a client sleeps \
+                 between two tries, if it is that (`back-off`, now {})",
+                span(nanos(waited)),
+                span(nanos(back_off)),
+            )))?;
+        } else {
+            self.expect("whoever waits is granted it then", "acquire", &seen, &[Kind::Ok])?;
+        }
         match beside {
             Some(touch) => self.hear(1, touch, ANSWER).map(|_| ()),
             None => Ok(()),
