@@ -63,7 +63,7 @@ fn lives(run: &Run) -> Option<BTreeMap<u32, Vec<Life>>> {
     let ledger = run.ledger.as_ref()?;
     let ended = |change: Change| match change {
         Change::SessionEnded(_) => Some(true),
-        Change::Expired if run.info.servers == 1 => Some(false),
+        Change::Expired | Change::Overdue(_) if run.info.servers == 1 => Some(false),
         _ => None,
     };
     let several = ledger.entries().iter().any(|entry| entry.server > 0);

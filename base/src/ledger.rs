@@ -32,6 +32,8 @@ pub enum Change {
     Written(u32),
     /// A request of this process removed it.
     Deleted(u32),
+    /// A request of this process removed it because its time was over, by the score that it had.
+    Overdue(u32),
     /// The thing's time to live was over.
     Expired,
     /// The server needed its room for something else.

@@ -28,8 +28,9 @@
 //!
 //! A row `store` (`store b` for another thing, `store s1` for the same on server 1, `store queue`
 //! for one that several share) is the ledger of a thing: a digit, written by that process; `a` to
-//! `e`, deleted by process 0 to 4; `x`, its time was over; `z`, its writer's session ended; `l`,
-//! lost with the server's data; `v`, evicted; `s`, stands again as before.
+//! `e`, deleted by process 0 to 4; `o`, removed as overdue by process 4; `x`, its time was over;
+//! `z`, its writer's session ended; `l`, lost with the server's data; `v`, evicted; `s`, stands
+//! again as before.
 //!
 //! A row `stall s0` (`stall c0`, `stall harness`) has stalls of the machine: a digit, at the end of
 //! one that has lasted for so many columns.
@@ -227,6 +228,7 @@ impl PicturePainter {
                 Change::Written(process)
             }
             'a'..='e' => Change::Deleted(u32::from(sign) - u32::from('a')),
+            'o' => Change::Overdue(4),
             'x' => Change::Expired,
             'z' => Change::SessionEnded(writer),
             'l' => Change::Wiped,

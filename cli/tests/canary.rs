@@ -4,6 +4,7 @@ use base::{AcquireError, Grant, LocalFuture, Lock, Mode, ReleaseError, RunSpec};
 use checkers::Judgement;
 use picklock::setup::Setup;
 use picklock::simulate;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 use stores::redis::Redis;
@@ -57,6 +58,19 @@ fn caught_at(task: &str, lock: &LockSpec, nemesis: &str, anomaly: &str) -> usize
         Judgement::of(&run).verdicts.iter().any(|verdict| verdict.shows(anomaly))
     };
     (0..100).filter(shows).count()
+}
+
+/// The causes of an anomaly that 100 seeds show.
+fn causes(lock: &LockSpec, nemesis: &str, anomaly: &str) -> BTreeSet<String> {
+    let lock = lock.lock();
+    let found = |seed: u64| {
+        let setup = Setup::new(&lock, lock.info.run(nemesis, seed));
+        let run = simulate::run(&setup.unwrap_or_else(|error| panic!("{error}")));
+        let verdicts = Judgement::of(&run.expect("the simulator runs")).verdicts;
+        let seen = verdicts.into_iter().flat_map(|verdict| verdict.anomalies);
+        seen.filter(|it| it.name == anomaly).map(|it| it.cause.names()).collect::<Vec<_>>()
+    };
+    (0..100).flat_map(found).collect()
 }
 
 /// Opens the lock of the catalogue that a canary spoils.
@@ -170,6 +184,57 @@ fn a_permit_that_a_death_keeps_for_good_is_missed() {
     for task in ["contend", "permits"] {
         assert_eq!(caught_at(task, honest, "crash-client", "deadlock"), 0);
     }
+}
+
+/// `redis-semaphore`, but it frees the permit that ends first, whose ever that is.
+struct Careless {
+    lock: Box<dyn Lock>,
+    link: Rc<dyn base::Link<Redis>>,
+    key: String,
+}
+
+impl Lock for Careless {
+    fn acquire(
+        &mut self,
+        mode: Mode,
+        timeout: Duration,
+    ) -> LocalFuture<'_, Result<Grant, AcquireError>> {
+        self.lock.acquire(mode, timeout)
+    }
+
+    fn release(&mut self, _grant: Grant) -> LocalFuture<'_, Result<base::Removed, ReleaseError>> {
+        Box::pin(async move {
+            let freed = self.link.call(0, redis::cmd("ZPOPMIN").arg(&self.key).take().into()).await;
+            let freed = freed.map(|_| base::Removed::Any);
+            freed.map_err(|error| ReleaseError::Unknown(format!("{error:?}")))
+        })
+    }
+}
+
+fn open_careless(link: Rc<dyn base::Link<Redis>>, settings: LockSettings) -> Box<dyn Lock> {
+    let key = format!("lock:{}", settings.key);
+    let lock = open_honest("redis-semaphore", link.clone(), settings);
+    Box::new(Careless { lock, link, key })
+}
+
+static CARELESS: LockSpec =
+    LockSpec { name: "redis-semaphore-careless", open: &On::<Redis>::one(open_careless), ..STINGY };
+
+#[test]
+fn a_semaphore_whose_release_frees_the_first_permit_frees_those_of_others() {
+    let is = |causes: &[&str]| causes.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
+    assert!(caught(&CARELESS, "none", "foreign release") >= 90);
+    let both = is(&["foreign-release", "recipe"]);
+    assert_eq!(causes(&CARELESS, "none", "foreign release"), both);
+    // Each frees one, and the permits that are left are as many as the holders, until one runs out.
+    let third = causes(&CARELESS, "pause-client", "double hold");
+    assert!(third.contains("foreign-release"), "{third:?}");
+    let honest = workloads::find("redis-semaphore").expect("a lock of the catalogue");
+    for nemesis in ["none", "pause-client", "partition", "crash-client", "clock-jump-server"] {
+        assert_eq!(caught(honest, nemesis, "foreign release"), 0, "{nemesis}");
+    }
+    assert_eq!(causes(honest, "pause-client", "double hold"), is(&["holder-paused"]));
+    assert_eq!(causes(honest, "clock-jump-server", "double hold"), is(&["server-clock"]));
 }
 
 #[test]

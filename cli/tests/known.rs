@@ -96,10 +96,9 @@ fn judged(run: &Run, nemesis: &str) -> Vec<(String, bool)> {
         let cause = anomaly.cause.names();
         format!("{} by {cause}", anomaly.name)
     };
-    let is_exact = run.info.lock.promises.permits == 1 && run.info.workers == 1;
-    let can = |causes: Causes| match is_exact {
+    let can = |causes: Causes| match run.info.workers == 1 {
         true => causes.only().is_some_and(|cause| can_cause(nemesis, cause)),
-        // The holders of a semaphore cannot be told apart, and workers not always.
+        // Workers cannot always be told apart.
         false => causes.iter().any(|cause| can_cause(nemesis, cause)),
     };
     let right = |breach: &Breach| breach.known.is_some() && can(breach.anomaly.cause);

@@ -86,6 +86,33 @@ fn of_a_redis_whose_clock_is_set() {
 }
 
 #[test]
+fn of_the_members_of_a_semaphore() {
+    holds_what_clients_were_told("redis-semaphore", "redis", "crash", "local");
+}
+
+#[test]
+fn of_a_semaphore_says_which_holder_has_lost_its_permit_and_why() {
+    let bench = Bench::new();
+    let run = ["test", "--algo", "redis-semaphore", "--nemesis", "pause-client"];
+    let local = ["--backend", "local", "--time-limit", "8s"];
+    let said = Said::from(bench.command(&[&run[..], &local].concat()).output().expect("it starts"));
+    let path = bench.home.path().join("store/latest/verdict.json");
+    let verdict = fs::read_to_string(path).unwrap_or_else(|error| panic!("{error}: {said:?}"));
+    let verdict: serde_json::Value = serde_json::from_str(&verdict).expect("a verdict");
+    let verdicts = verdict["verdicts"].as_array().expect("verdicts");
+    let of = |name: &str| verdicts.iter().find(|it| it["property"] == name).expect("a property");
+    assert_eq!(of("foreign-release")["outcome"], "held", "{said:?}");
+    let anomalies = of("exclusion")["anomalies"].as_array().expect("anomalies");
+    let causes: Vec<_> = anomalies.iter().map(|anomaly| &anomaly["cause"]).collect();
+    assert_eq!(causes, ["holder-paused"], "{said:?}");
+}
+
+#[test]
+fn of_the_members_of_a_semaphore_on_a_given_redis() {
+    holds_on_given(&["--algo", "redis-semaphore"], "redis", "link-lose-reply");
+}
+
+#[test]
 fn of_a_redis_cluster() {
     holds_what_clients_were_told("redis-set-nx-px", "redis-cluster", "pause-client", "local");
 }

@@ -363,6 +363,7 @@ fn world(lock: &TestedLock, run: &RunSpec, task: &Task, links: LinkDelays) -> Wo
         clients: run.clients,
         workers: task.workers,
         keys: run.keys,
+        permits: lock.info.promises.permits,
         timing: timing(run),
         call_timeout: run.call_timeout(),
         link_delay: run.link_delay(),

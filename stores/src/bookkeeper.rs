@@ -151,6 +151,7 @@ impl Bookkeeper {
         match what {
             What::Written(by) | What::Shared(by) => who(by).map(Change::Written),
             What::Deleted(by) => who(by).map(Change::Deleted),
+            What::Overdue(by) => who(by).map(Change::Overdue),
             What::Expired => Some(Change::Expired),
             What::Evicted => Some(Change::Evicted),
             What::SessionBegan(session) => {

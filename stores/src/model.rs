@@ -56,6 +56,8 @@ pub enum What {
     Shared(By),
     /// A request removed it.
     Deleted(By),
+    /// A request removed it because its time was over, by the score that it had.
+    Overdue(By),
     /// The thing's time to live was over.
     Expired,
     /// The server needed its room.

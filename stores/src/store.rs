@@ -226,13 +226,16 @@ pub struct Cluster {
     /// The addresses of servers that somebody else runs, `host:port` by number; none if they are to
     /// be started.
     pub given: Vec<String>,
+    /// The number of permits of the lock. The ledger of a semaphore has the members of collections
+    /// one by one.
+    pub permits: u32,
 }
 
 impl Cluster {
     /// Makes the servers of a topology, with these settings.
     pub fn new(topology: &'static Topology, ttl: Duration, timing: Timing) -> Self {
-        let (sets_clocks, asks_password) = (false, true);
-        Self { topology, ttl, timing, sets_clocks, asks_password, given: Vec::new() }
+        let (sets_clocks, asks_password, given) = (false, true, Vec::new());
+        Self { topology, ttl, timing, sets_clocks, asks_password, given, permits: 1 }
     }
 
     /// The number of servers.

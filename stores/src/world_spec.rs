@@ -34,6 +34,8 @@ pub struct WorldSpec {
     pub keys: u32,
     /// The lock that the clients use.
     pub algo: String,
+    /// The number of its permits.
+    pub permits: u32,
     /// The lock's time to live, or its session time-out.
     pub ttl: Duration,
     /// The settings of a ZooKeeper ensemble; other stores have no use for them.
@@ -75,6 +77,7 @@ impl WorldSpec {
             workers: 1,
             keys: 1,
             algo: algo.into(),
+            permits: 1,
             ttl,
             timing: Timing::of(ttl),
             call_timeout: ttl,
@@ -93,7 +96,8 @@ impl WorldSpec {
 
     /// Returns the servers of the world.
     pub fn cluster(&self) -> Cluster {
-        let (sets_clocks, given) = (self.sets_clocks, self.given.clone());
-        Cluster { sets_clocks, given, ..Cluster::new(self.topology, self.ttl, self.timing) }
+        let (sets_clocks, given, permits) = (self.sets_clocks, self.given.clone(), self.permits);
+        let cluster = Cluster::new(self.topology, self.ttl, self.timing);
+        Cluster { sets_clocks, given, permits, ..cluster }
     }
 }

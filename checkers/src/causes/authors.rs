@@ -23,8 +23,10 @@ pub(super) fn changes<'a>(
     if evidence.run.info.workers <= 1 {
         return Some(ledger.entries().into());
     }
-    // Where a majority decides, one grant has many writes, and some of each try are in vain.
-    if evidence.run.info.lock.shape != Shape::One {
+    // Where a majority decides, one grant has many writes, and some of each try are in vain. A
+    // semaphore is granted to several of them at a time.
+    let lock = &evidence.run.info.lock;
+    if lock.shape != Shape::One || lock.promises.permits > 1 {
         return None;
     }
     let mut authors = Authors::of(evidence, ledger);

@@ -2,7 +2,7 @@
 
 use super::authors;
 use crate::evidence::Evidence;
-use base::{Change, HOLDS, Ledger};
+use base::{Change, HOLDS, Ledger, LedgerEntry};
 use hashbrown::{HashMap, HashSet};
 use histories::holds::{AcquireAnswer, Claim, Ending};
 use rustc_hash::FxBuildHasher;
@@ -79,6 +79,11 @@ impl Books {
             books.claims.entry(claim.process).or_default().push(place);
         }
         Some(books)
+    }
+
+    /// Returns true if they tell what each grant has taken.
+    pub(super) fn tell_all(&self, evidence: &Evidence<'_>) -> bool {
+        evidence.claims.grants().all(|claim| !self.taken(evidence, claim).is_empty())
     }
 
     /// The last thing that a process wrote for its claim, if the claim has one place in a queue: it
@@ -305,8 +310,8 @@ impl Books {
 }
 
 /// The things that lock nothing: those that have others in them, which whoever comes first makes
-/// for all; and those that a library keeps beside its locks: only the names of locks have that of a
-/// key in them.
+/// for all; those that a library keeps beside its locks: only the names of locks have that of a
+/// key in them; and of a semaphore those that are not one holder's.
 fn no_locks(evidence: &Evidence<'_>, ledger: &Ledger) -> HashSet<u32, FxBuildHasher> {
     let objects = ledger.entries().iter().map(|entry| (entry.object, ledger.name(entry.object)));
     let objects: HashMap<u32, &str, FxBuildHasher> = objects.collect();
@@ -317,7 +322,28 @@ fn no_locks(evidence: &Evidence<'_>, ledger: &Ledger) -> HashSet<u32, FxBuildHas
     let any_has = objects.values().any(|name| has_key(name));
     let locks_nothing =
         |name: &str| folders.contains(name) || any_has && !name.is_empty() && !has_key(name);
-    objects.into_iter().filter(|(_, name)| locks_nothing(name)).map(|(object, _)| object).collect()
+    let common = match evidence.run.info.lock.promises.permits {
+        1 => HashSet::default(),
+        _ => in_common(ledger),
+    };
+    let objects = objects.into_iter();
+    let no_locks = objects.filter(|(object, name)| locks_nothing(name) || common.contains(object));
+    no_locks.map(|(object, _)| object).collect()
+}
+
+/// The things that several have at once: those that they share, and those that one writes over the
+/// other's, as a counter of holders.
+fn in_common(ledger: &Ledger) -> HashSet<u32, FxBuildHasher> {
+    let mut writers: HashMap<(u32, u32), u32, FxBuildHasher> = HashMap::default();
+    let is_in_common = |entry: &&LedgerEntry| {
+        let thing = (entry.server, entry.object);
+        let before = match entry.change {
+            Change::Written(by) => writers.insert(thing, by).filter(|before| *before != by),
+            _ => writers.remove(&thing).and(None),
+        };
+        before.is_some() || ledger.is_shared(entry.object)
+    };
+    ledger.entries().iter().filter(is_in_common).map(|entry| entry.object).collect()
 }
 
 /// The step of its claim at which a process is.

@@ -49,12 +49,13 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the writer and the remover of each thing in the store, if they are known of this
-    /// run: the store's ledger knows the owner of a thing, and not each of the holders that a
-    /// semaphore keeps in one.
+    /// run: the store's ledger knows the owner of a thing, and the holders of a semaphore only where
+    /// each has put something of its own there.
     pub(crate) fn ownership(&self) -> Option<&Books> {
-        let is_told = self.run.info.lock.promises.permits == 1;
-        let ledger = || self.run.ledger.as_ref().filter(|_| is_told);
-        let read = || ledger().and_then(|ledger| Books::of(self, ledger));
+        let is_told =
+            |books: &Books| self.run.info.lock.promises.permits == 1 || books.tell_all(self);
+        let ledger = || self.run.ledger.as_ref();
+        let read = || ledger().and_then(|ledger| Books::of(self, ledger)).filter(is_told);
         self.books.get_or_init(read).as_ref()
     }
 

@@ -2,7 +2,7 @@
 
 use super::books::{Books, Changed, ClaimStep, Written};
 use super::span::{
-    Trouble, broken, gained, had, lasted, longest_of, longest_until, not_running, ran_wrong,
+    Trouble, broken, gained, had, lasted, leads, longest_of, longest_until, not_running, ran_wrong,
     unreachable,
 };
 use crate::evidence::Evidence;
@@ -190,7 +190,7 @@ fn tried(evidence: &Evidence<'_>, books: &Books, by: u32, at_ns: u64) -> Range<u
 
 /// Returns true if something was lost by time alone.
 pub(super) fn ran_out(lost: &Lost) -> bool {
-    matches!(lost.how, Change::Expired)
+    matches!(lost.how, Change::Expired | Change::Overdue(_))
 }
 
 /// Returns the reason why a client lost what it had, and believed on until a time.
@@ -202,9 +202,14 @@ pub(super) fn why(
     until_ns: u64,
 ) -> Option<Cause> {
     match lost.how {
+        Change::Overdue(by) if was_thought_overdue(evidence, claim, lost) => {
+            Some(why_taken(evidence, books, claim, (lost, by), until_ns))
+        }
         Change::SessionEnded(_) => why_session_ended(evidence, claim, lost.at_ns, until_ns),
-        Change::Expired if was_extended_in_vain(evidence, claim, lost) => Some(Cause::Recipe),
-        Change::Expired if promised_life(evidence, claim).is_none() => {
+        Change::Expired | Change::Overdue(_) if was_extended_in_vain(evidence, claim, lost) => {
+            Some(Cause::Recipe)
+        }
+        Change::Expired | Change::Overdue(_) if promised_life(evidence, claim).is_none() => {
             // A store that counts whole seconds may end it before its ttl is over.
             let end_ns = evidence.time(claim.end.map_or(u64::MAX, |end| end.at));
             let was_long = end_ns.saturating_sub(lost.made_ns) >= evidence.run.info.run.ttl_ns;
@@ -212,7 +217,7 @@ pub(super) fn why(
             let not_renewed = || was_never_renewed(evidence, lost).then_some(why);
             why_not_renewed(evidence, claim, lost.at_ns, until_ns).or_else(not_renewed)
         }
-        Change::Expired => Some(why_expired(evidence, claim, lost, until_ns)),
+        Change::Expired | Change::Overdue(_) => Some(why_expired(evidence, claim, lost, until_ns)),
         Change::Wiped | Change::Restored | Change::Evicted
             if had_outlived(evidence, claim, lost, until_ns) =>
         {
@@ -224,6 +229,17 @@ pub(super) fn why(
             Some(why_taken(evidence, books, claim, (lost, by), until_ns))
         }
     }
+}
+
+/// Returns true if another took the time of a lock for over too early, by more than a server's clock
+/// had gained since that began.
+fn was_thought_overdue(evidence: &Evidence<'_>, claim: &Claim, lost: &Lost) -> bool {
+    let life = promised_life(evidence, claim).unwrap_or(evidence.run.info.run.ttl_ns);
+    let early = lost.made_ns.saturating_add(life).saturating_sub(lost.at_ns + GRAIN_NS);
+    let lead = |at_ns| leads(evidence, Trouble::ServerClock, claim.process, at_ns);
+    let ahead = lead(lost.at_ns).into_iter().filter(|lead| *lead > 0).sum::<i64>();
+    let behind = lead(lost.made_ns).into_iter().filter(|lead| *lead < 0).sum::<i64>();
+    early > (ahead - behind).unsigned_abs()
 }
 
 /// Returns true if a lock ran out less than a ttl after its client had asked for more time, and been

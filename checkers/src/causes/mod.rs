@@ -105,7 +105,7 @@ pub(crate) fn by_recipe(
 /// event.
 pub(crate) fn of_overlap(case: &Case<'_>, first: &Claim, second: &Claim, at: u64) -> Causes {
     match case.ownership() {
-        Some(books) => by_ledger(case, books, (first, second), at).into(),
+        Some(books) => by_ledger(case, books, &overlapping(case, (first, second), at), at).into(),
         None => possible::of_loss(case, &overlapping(case, (first, second), at), case.time(at)),
     }
 }
@@ -123,39 +123,51 @@ pub(crate) fn overlapping<'a>(
     }
 }
 
-fn by_ledger(
-    case: &Case<'_>,
-    books: &Books,
-    (first, second): (&Claim, &Claim),
-    at: u64,
-) -> Option<Cause> {
-    if [first, second].iter().any(|claim| case.shared(books).has(claim, at)) {
+fn by_ledger(case: &Case<'_>, books: &Books, holders: &[&Claim], at: u64) -> Option<Cause> {
+    if holders.iter().any(|claim| case.shared(books).has(claim, at)) {
         return Some(Cause::SharedIdentity);
     }
     let until_ns = case.time(at);
-    match loss_of_overlap(case, books, (first, second), until_ns) {
+    match loss_of_overlap(case, books, holders, until_ns) {
         // It took what a call of the same client had left there, which was cancelled, for its own.
-        (true, _) | (false, None) if leaves_after_cancel(case, &[first, second], until_ns) => {
+        (true, _) | (false, None) if leaves_after_cancel(case, holders, until_ns) => {
             Some(Cause::SharedIdentity)
         }
         (true, _) => Some(Cause::NothingTaken),
         (false, Some((claim, lost))) => shared::why(case, books, claim, &lost, until_ns),
+        (false, None) if counts_by_a_wrong_clock(case, holders) => Some(Cause::ClientClock),
         (false, None) => Some(Cause::Recipe),
     }
 }
 
-/// Returns true if one of two claims that were held at once at a time never had anything in the
-/// store; and the loss that made room for the other, with its claim.
+/// Returns true if a holder of a semaphore asked for its permit by a wrong clock: where nobody has
+/// lost one, times that clients have written decide who is let in.
+fn counts_by_a_wrong_clock(case: &Case<'_>, holders: &[&Claim]) -> bool {
+    let asking = |claim: &Claim| case.time(claim.invoke)..case.time(claim.asking().end);
+    let by_wrong =
+        |claim: &&Claim| span::had(case, Trouble::ClientClock, claim.process, asking(claim));
+    case.run.info.lock.promises.permits > 1 && holders.iter().any(by_wrong)
+}
+
+/// Returns true if one of the claims that were held at once at a time never had anything in the
+/// store; and the loss that made room for another, with its claim.
 fn loss_of_overlap<'a>(
     case: &'a Case<'_>,
     books: &Books,
-    (first, second): (&'a Claim, &'a Claim),
+    holders: &[&'a Claim],
     until_ns: u64,
 ) -> (bool, Option<(&'a Claim, Lost)>) {
-    let taken_by = |claim| nested::taken_by(case, books, claim);
-    let (first, second) = (taken_by(first), taken_by(second));
-    let losses = [(first, second), (second, first)]
-        .map(|(claim, other)| (claim, loss::of(case, books, claim, until_ns, Some(other))));
+    let taken_by = |claim: &&'a Claim| nested::taken_by(case, books, claim);
+    let holders: Vec<&Claim> = holders.iter().map(taken_by).collect();
+    // Of more than two, each has things of its own.
+    let other = |place: usize| match holders[..] {
+        [first, second] => Some([second, first][place]),
+        _ => None,
+    };
+    let loss = |(place, claim): (usize, &&'a Claim)| {
+        (*claim, loss::of(case, books, claim, until_ns, other(place)))
+    };
+    let losses: Vec<_> = holders.iter().enumerate().map(loss).collect();
     let never = losses
         .iter()
         .any(|(claim, loss)| matches!(loss, LeftInStore::Never) || !is_queued(case, claim));
@@ -163,7 +175,7 @@ fn loss_of_overlap<'a>(
         LeftInStore::Lost(lost) => Some((claim, lost)),
         LeftInStore::Kept | LeftInStore::Never => None,
     });
-    // The one that made room for the other; either may be the one whose news came late.
+    // The one that made room for another; any may be the one whose news came late.
     (never, lost.min_by_key(|(_, lost)| lost.spare))
 }
 
@@ -175,7 +187,7 @@ pub(crate) fn taker_of_overlap<'a>(
     at: u64,
 ) -> Option<(&'a Claim, u64)> {
     let books = case.ownership()?;
-    let (never, lost) = loss_of_overlap(case, books, pair, case.time(at));
+    let (never, lost) = loss_of_overlap(case, books, &[pair.0, pair.1], case.time(at));
     let (_, lost) = lost.filter(|_| !never)?;
     let (Change::Deleted(by) | Change::Written(by)) = lost.how else { return None };
     let taker = books.busy_with(case, by, lost.at_ns)?;

@@ -154,7 +154,8 @@ fn recorded<'a>(
     let expired = |from_ns: u64| {
         let mut entries = evidence.run.ledger.iter().flat_map(|ledger| ledger.entries());
         entries.any(|entry| {
-            entry.change == Change::Expired && (from_ns..=at_ns).contains(&entry.time_ns)
+            matches!(entry.change, Change::Expired | Change::Overdue(_))
+                && (from_ns..=at_ns).contains(&entry.time_ns)
         })
     };
     let ran_out = |claim: &&&Claim| {

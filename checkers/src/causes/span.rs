@@ -201,6 +201,27 @@ pub(super) fn clock_off(
     met(evidence, trouble, process, &during).map(off).reduce(u64::saturating_add)
 }
 
+/// Returns the leads that faults gave the clocks that such trouble is about at a time, in
+/// nanoseconds: of one that is behind, less than nothing.
+pub(super) fn leads(
+    evidence: &Evidence<'_>,
+    trouble: Trouble,
+    process: u32,
+    at_ns: u64,
+) -> Vec<i64> {
+    let lead = |fault_span: &FaultSpan| {
+        let lasted = at_ns.saturating_sub(evidence.span(fault_span).start);
+        match fault_span.fault.action() {
+            Action::Clock(ClockChange::Jump(by)) => by,
+            Action::Clock(ClockChange::Drift(ppm)) => {
+                (drifted(lasted, ppm) as i64) * i64::from(ppm.signum())
+            }
+            _ => -(lasted as i64),
+        }
+    };
+    met(evidence, trouble, process, &(at_ns..at_ns)).map(lead).collect()
+}
+
 /// Returns true if a client's clock stood still at some time in a span of it, in nanoseconds.
 pub(super) fn stood_still(evidence: &Evidence<'_>, process: u32, during: Range<u64>) -> bool {
     let freezes =

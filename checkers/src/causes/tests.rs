@@ -1293,3 +1293,81 @@ fn what_its_release_left_is_what_a_process_is_refused_later() {
     assert_eq!(cause(text), Some(Cause::ReleaseLost));
     assert_eq!(cause(&text.replace("r--!", "r--R")), Some(Cause::Recipe));
 }
+
+fn semaphore(text: &str) -> Run {
+    let mut run = picture(text);
+    run.info.lock.promises.permits = 2;
+    run
+}
+
+/// A third is granted one of two permits, since the first one's is gone by then.
+const PERMIT_LOST: &str = "
+        p0       | a-A==================O
+        p1       | a-A===============O
+        p2       |             a-A==O
+        p4       |  a-----------------!
+        FAULT    |     [           ]
+        ttl      | -
+        store b  |  0           o
+        store c  |  1
+        store d  |               2";
+
+#[test]
+fn of_the_holders_of_a_semaphore_the_one_that_lost_its_permit_says_why() {
+    let cause = |text: &str, fault: &str| {
+        causes_in(&semaphore(&text.replace("FAULT   ", fault)), "double hold")
+    };
+    assert_eq!(cause(PERMIT_LOST, "pause c0"), [Some(Cause::HolderPaused)]);
+    assert_eq!(cause(PERMIT_LOST, "pause c1"), [Some(Cause::LongHold)]);
+    // It does not matter which of them it is.
+    let second = PERMIT_LOST.replace("0           o", "0").replace("  1\n", "  1           o\n");
+    assert_eq!(cause(&second, "pause c1"), [Some(Cause::HolderPaused)]);
+    // Its time was not over, but by a wrong clock.
+    let early = PERMIT_LOST
+        .replace("0           o", "0     o")
+        .replace("             a-A==O", "       a-A==O")
+        .replace("               2", "         2")
+        .replace("==================O", "======O");
+    assert_eq!(cause(&early, "jump c4 "), [Some(Cause::ClientClock)]);
+    assert_eq!(cause(&early, "jump c0 "), [Some(Cause::ClientClock)]);
+    assert_eq!(cause(&early, "jump s0 "), [Some(Cause::ServerClock)]);
+    assert_eq!(cause(&early, "jump c2 "), [Some(Cause::Recovery)]);
+    // Nobody lost a permit: whoever asked by a wrong clock came before one who had one.
+    let kept = early.replace("     o", "      ");
+    assert_eq!(cause(&kept, "pause c2"), [Some(Cause::Recipe)]);
+    assert_eq!(cause(&kept, "jump c2 "), [Some(Cause::ClientClock)]);
+}
+
+#[test]
+fn a_release_that_takes_another_permit_than_its_own_is_foreign() {
+    let text = "
+        p0       | a-A==============O
+        p1       |  aA=====rR
+        p2       |              aA==O
+        p3       |             aA==O
+        store b  |  0       b
+        store c  |  1
+        store d  |               2
+        store e  |              3";
+    let run = semaphore(text);
+    assert_eq!(causes_in(&run, "foreign release"), [Some(Cause::Recipe)]);
+    assert_eq!(causes_in(&run, "double hold"), [Some(Cause::ForeignRelease)]);
+    let own = semaphore(&text.replace("0       b", "0").replace("  1\n", "  1       b\n"));
+    assert_eq!(causes_in(&own, "foreign release"), []);
+}
+
+#[test]
+fn the_holders_of_a_semaphore_that_count_themselves_are_not_told_apart() {
+    let counted = "
+        pause c0 |     [           ]
+        p0       | a-A==================O
+        p1       | a-A===============O
+        p2       |             a-A==O
+        ttl      | -
+        store b  |  01          x2";
+    assert!(open_causes(&semaphore(counted), "double hold").contains(&Cause::HolderPaused));
+    let queue = counted.replace("store b ", "store queue");
+    assert!(open_causes(&semaphore(&queue), "double hold").contains(&Cause::HolderPaused));
+    let some = PERMIT_LOST.replace("  1\n", "\n").replace("FAULT   ", "pause c0");
+    assert!(open_causes(&semaphore(&some), "double hold").contains(&Cause::HolderPaused));
+}

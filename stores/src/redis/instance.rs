@@ -19,6 +19,13 @@ pub enum Instance {
 impl Instance {
     /// The server of a cluster with this number. All servers of a thread share its script engine.
     pub fn of(cluster: &Cluster, number: u32) -> Self {
+        match Self::alike(cluster, number) {
+            Self::Data(server) if cluster.permits > 1 => Self::Data(server.telling_members()),
+            other => other,
+        }
+    }
+
+    fn alike(cluster: &Cluster, number: u32) -> Self {
         let engine = Engine::of_this_thread();
         if let Some(shards) = Shards::of(cluster.topology) {
             let timing = ClusterTiming::of(cluster.ttl);

@@ -13,6 +13,7 @@ use crate::real::monotonic_nanos;
 use combine::parser::combinator::AnySendSyncPartialState;
 use combine::stream::{Decoder, PointerOffset};
 use futures_util::future::BoxFuture;
+use members::FollowedKeys;
 use redis::aio::MultiplexedConnection;
 use redis::{PushKind, RedisResult, Value, cmd, parse_redis_value_async, pipe};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -22,6 +23,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Mutex, watch};
+
+mod members;
 
 /// The requests after which a connection hears of everything. The names of all keys come before: a
 /// connection that hears of all commands is refused them.
@@ -41,25 +44,47 @@ const ASKED_FOR_TIME: u32 = 20;
 const GRAIN_NS: i64 = 1_000_000;
 
 /// The way to observe a server without replicas.
-pub const ALONE: Observer =
-    Observer { begin: |server| Box::pin(observe(server, false)), reads_traffic: false };
+pub const ALONE: Observer = Observer {
+    begin: |server| Box::pin(observe(server, ObservationKind::Alone)),
+    reads_traffic: false,
+};
+
+/// The way to observe one whose locks are members of collections, too.
+pub const BY_MEMBERS: Observer = Observer {
+    begin: |server| Box::pin(observe(server, ObservationKind::ByMembers)),
+    reads_traffic: false,
+};
 
 /// The way to observe a primary or a replica.
-pub const MEMBER: Observer =
-    Observer { begin: |server| Box::pin(observe(server, true)), reads_traffic: false };
+pub const REPLICATED: Observer = Observer {
+    begin: |server| Box::pin(observe(server, ObservationKind::Replicated)),
+    reads_traffic: false,
+};
 
-async fn observe(server: ObservedServer, is_member: bool) -> io::Result<Observation> {
+/// A kind of observation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ObservationKind {
+    Alone,
+    ByMembers,
+    Replicated,
+}
+
+async fn observe(server: ObservedServer, kind: ObservationKind) -> io::Result<Observation> {
     let lag_ns = match &server.allotment {
         Some(allotment) => Some(prepare(&server.door, allotment).await.map_err(io::Error::other)?),
         None => None,
     };
     let (pongs, answered) = watch::channel(0);
-    let mut report = Report::new(server, pongs, lag_ns);
+    let copy = match kind {
+        ObservationKind::ByMembers => Some(copy_of(&server).await.map_err(io::Error::other)?),
+        ObservationKind::Alone | ObservationKind::Replicated => None,
+    };
+    let mut report = Report { lag_ns, copy, ..Report::new(server, pongs) };
     let mut hearing = Hearing::begin(&mut report).await?;
     let requests = Arc::new(Mutex::new(hearing.requests.take()));
     let latest = requests.clone();
     let following = Box::pin(async move {
-        if !is_member {
+        if kind != ObservationKind::Replicated {
             return hearing.follow(&mut report).await;
         }
         // A Sentinel has a server close all its connections when it makes it a primary or a
@@ -78,6 +103,14 @@ async fn observe(server: ObservedServer, is_member: bool) -> io::Result<Observat
     let catch_up =
         move || -> BoxFuture<'static, ()> { Box::pin(ping(requests.clone(), answered.clone())) };
     Ok(Observation { following, catch_up: Box::new(catch_up) })
+}
+
+/// A copy of what a server stores. On one that others use, too, nothing is the run's own yet.
+async fn copy_of(server: &ObservedServer) -> RedisResult<FollowedKeys> {
+    match server.allotment {
+        Some(_) => Ok(FollowedKeys::empty()),
+        None => FollowedKeys::load(&server.door).await,
+    }
 }
 
 /// Prepares a server of somebody else. Returns the time by which its clock lags behind
@@ -200,8 +233,10 @@ async fn ask(connection: &mut MultiplexedConnection, reports: &ReportSink) -> Re
 /// The reading of a connection.
 struct Report {
     server: ObservedServer,
-    /// The changes whose command is not known yet, each with the time at which it was heard.
-    events: Vec<(Name, What, u64)>,
+    /// The changes whose command is not known yet.
+    events: Vec<KeyspaceEvent>,
+    /// A copy of what it stores, if the members of collections are told one by one.
+    copy: Option<FollowedKeys>,
     /// The client of the last command that came from one.
     caller: Option<u16>,
     /// The number of answers to `PING`.
@@ -211,9 +246,23 @@ struct Report {
     lag_ns: Option<i64>,
 }
 
+/// A change of a key.
+struct KeyspaceEvent {
+    key: Name,
+    what: What,
+    /// The time at which it was heard.
+    heard_ns: u64,
+}
+
+impl KeyspaceEvent {
+    fn noted(self) -> Noted {
+        Noted { object: self.key, what: self.what, zxid: None }
+    }
+}
+
 impl Report {
-    const fn new(server: ObservedServer, pongs: watch::Sender<u64>, lag_ns: Option<i64>) -> Self {
-        Self { server, events: Vec::new(), caller: None, pongs, lag_ns }
+    const fn new(server: ObservedServer, pongs: watch::Sender<u64>) -> Self {
+        Self { server, events: Vec::new(), copy: None, caller: None, pongs, lag_ns: None }
     }
 
     /// Takes the next thing that the server says.
@@ -221,9 +270,9 @@ impl Report {
         match value {
             Value::Push { kind: PushKind::PMessage, data } => self.event(&data),
             Value::Array(names) => {
-                (self.server.reports)(ServerReport::Contents(
-                    names.iter().filter_map(name).collect(),
-                ));
+                let all = || names.iter().filter_map(name).collect();
+                let things = self.copy.as_ref().map_or_else(all, FollowedKeys::names);
+                (self.server.reports)(ServerReport::Contents(things));
             }
             Value::SimpleString(answer) if answer == "PONG" => {
                 self.pongs.send_modify(|it| *it += 1)
@@ -238,11 +287,15 @@ impl Report {
     fn event(&mut self, data: &[Value]) {
         let [_, Value::BulkString(channel), key] = data else { return };
         let kind = channel.rsplit(|byte| *byte == b':').next().unwrap_or_default();
-        let allotment = self.server.allotment.as_deref();
-        let own = name(key).and_then(|name| own_name(allotment, name));
-        if let (Some(name), Some(what)) = (own, change(kind)) {
-            self.events.push((name, what, monotonic_nanos()));
+        let own = name(key).filter(|name| self.own(name.clone()).is_some());
+        if let (Some(key), Some(what)) = (own, change(kind)) {
+            self.events.push(KeyspaceEvent { key, what, heard_ns: monotonic_nanos() });
         }
+    }
+
+    /// The name of a thing within the run; `None`: it is another's.
+    fn own(&self, name: Name) -> Option<Name> {
+        own_name(self.server.allotment.as_deref(), name)
     }
 
     /// Reads `1795666126.658793 [0 127.0.0.1:50278] "SET" "key" "value"`; `lua` stands for the
@@ -267,11 +320,20 @@ impl Report {
             monotonic_nanos()
         });
         let value = hasher.finish();
-        for (object, what, heard_ns) in std::mem::take(&mut self.events) {
-            let is_asked = !matches!(what, What::Expired | What::Evicted);
+        let events = std::mem::take(&mut self.events);
+        let changes = match &mut self.copy {
+            Some(copy) => copy.follow(events, arguments),
+            None => Some(events.into_iter().map(|it| (it.heard_ns, it.noted())).collect()),
+        };
+        if changes.is_none() {
+            (self.server.reports)(ServerReport::Incomplete);
+        }
+        for (heard_ns, noted) in changes.into_iter().flatten() {
+            let is_asked = is_asked(noted.what);
+            let Some(object) = self.own(noted.object) else { continue };
             (self.server.reports)(ServerReport::Change {
                 caller: self.caller.filter(|_| is_asked),
-                noted: Noted { object, what, zxid: None },
+                noted: Noted { object, ..noted },
                 at_ns: Some(heard_ns.min(at_ns)),
                 value,
             });
@@ -303,6 +365,11 @@ fn age_ns(seems_ns: i64, leads: [Option<i64>; 2]) -> Option<u64> {
     let possible = [now, before].into_iter().filter(|age| *age > -GRAIN_NS);
     let age_ns = possible.min().unwrap_or(now.max(before)).max(0).unsigned_abs();
     (now == before || age_ns < now.abs_diff(before) / 2).then_some(age_ns)
+}
+
+/// Returns true if a client asked for a change.
+const fn is_asked(what: What) -> bool {
+    !matches!(what, What::Expired | What::Evicted)
 }
 
 /// The change that a keyspace event of this kind tells; `None` if what is stored is as it was.

@@ -193,8 +193,11 @@ impl Store for Redis {
     fn observer(cluster: &Cluster, number: u32) -> Option<Observer> {
         match Layout::of(cluster.topology) {
             Some(layout) if layout.is_sentinel(number) => None,
-            None if Shards::of(cluster.topology).is_none() => Some(observe::ALONE),
-            _ => Some(observe::MEMBER),
+            None if Shards::of(cluster.topology).is_none() => Some(match cluster.permits {
+                1 => observe::ALONE,
+                _ => observe::BY_MEMBERS,
+            }),
+            _ => Some(observe::REPLICATED),
         }
     }
 

@@ -14,6 +14,11 @@ use redis::Value;
 pub struct HashValue(Vec<(Bytes, Bytes)>);
 
 impl HashValue {
+    /// All fields with their values, in order.
+    pub fn fields(&self) -> &[(Bytes, Bytes)] {
+        &self.0
+    }
+
     fn get(&self, field: &[u8]) -> Option<&Bytes> {
         self.0.iter().find(|(name, _)| name.as_slice() == field).map(|(_, value)| value)
     }

@@ -1,6 +1,7 @@
 //! The keys of a server: values, each with or without the time at which it runs out.
 
 use super::channels::Channels;
+use super::members::Members;
 use super::value::{Collection, TypedValue, wrong_type};
 use super::watched::WatchedKey;
 use crate::model::{By, Noted, What};
@@ -38,6 +39,8 @@ pub struct Keyspace {
     entries: Vec<(Bytes, StoredValue)>,
     /// The changes of the keys since the journal was last taken.
     pub journal: Vec<Noted>,
+    /// The members of collections, if they are to be noted one by one.
+    pub members: Option<Members>,
     /// The keys that connections watch.
     pub watched: Vec<WatchedKey>,
     /// The channels to which connections subscribe.
@@ -65,8 +68,7 @@ impl Keyspace {
     pub fn get(&mut self, key: &[u8], now: Millis) -> Option<&mut StoredValue> {
         let place = self.place(key).ok()?;
         if self.entries[place].1.is_expired(now) {
-            let (name, _) = self.entries.remove(place);
-            self.note(name, What::Expired);
+            self.remove(place, What::Expired);
             return None;
         }
         Some(&mut self.entries[place].1)
@@ -141,6 +143,31 @@ impl Keyspace {
         Ok(reply)
     }
 
+    /// From now on the journal has the members of collections, one by one.
+    pub fn tell_members(&mut self) {
+        self.members = Some(Members::of(self));
+    }
+
+    /// Moves to `into` the changes since the last call, in order.
+    pub fn take_journal(&mut self, into: &mut Vec<Noted>) {
+        let Some(mut members) = self.members.take() else {
+            return into.append(&mut self.journal);
+        };
+        let mut journal = std::mem::take(&mut self.journal);
+        members.tell(self, &mut journal, into);
+        self.members = Some(members);
+    }
+
+    /// Tells what is lost, and what comes back, because a store goes on with these keys instead.
+    pub fn tell_loss(&self, instead: &Self, into: &mut Vec<Noted>) {
+        if self.members.is_none() {
+            return self.differences(instead, into);
+        }
+        let mut journal = Vec::new();
+        self.differences(instead, &mut journal);
+        Members::of(self).tell(instead, &mut journal, into);
+    }
+
     /// The next key of a list from which those are to be served who wait for it.
     pub fn take_ready(&mut self) -> Option<Bytes> {
         (!self.ready.is_empty()).then(|| self.ready.remove(0))
@@ -154,10 +181,22 @@ impl Keyspace {
     /// Removes a key. Returns true if it existed and had not run out.
     pub fn delete(&mut self, key: &[u8], now: Millis) -> bool {
         let Ok(place) = self.place(key) else { return false };
-        let (name, entry) = self.entries.remove(place);
-        let expired = entry.is_expired(now);
-        self.note(name, if expired { What::Expired } else { What::Deleted(By::Caller) });
+        let expired = self.entries[place].1.is_expired(now);
+        self.remove(place, if expired { What::Expired } else { What::Deleted(By::Caller) });
         !expired
+    }
+
+    /// Removes a key for a reason that is known already.
+    #[cfg(feature = "real")]
+    pub fn lose(&mut self, key: &[u8], what: What) {
+        if let Ok(place) = self.place(key) {
+            self.remove(place, what);
+        }
+    }
+
+    fn remove(&mut self, place: usize, what: What) {
+        let (name, _) = self.entries.remove(place);
+        self.note(name, what);
     }
 
     fn note(&mut self, object: Bytes, what: What) {

@@ -19,6 +19,7 @@ mod glob;
 mod hashes;
 mod keyspace;
 mod lists;
+mod members;
 #[cfg(any(test, feature = "real"))]
 mod network;
 mod number;
@@ -35,11 +36,15 @@ mod value;
 mod watched;
 
 use commands::CommandSpec;
+#[cfg(feature = "real")]
+pub(crate) use commands::checked;
 pub(crate) use commands::names as command_names;
 pub(crate) use commands::{Call, CommandFunction, WallClock, find};
 pub(crate) use keyspace::Keyspace;
 #[cfg(any(test, feature = "real"))]
 pub(crate) use keyspace::Millis;
+#[cfg(feature = "real")]
+pub(crate) use members::Members;
 pub(crate) use number::lua_number;
 pub use replica::Copied;
 pub(crate) use replica::READ_ONLY;
@@ -111,6 +116,13 @@ impl Server {
             blocked: Vec::new(),
             deferred: Vec::new(),
         }
+    }
+
+    /// The same server, whose journal has the members of its collections one by one.
+    #[must_use]
+    pub fn telling_members(mut self) -> Self {
+        self.keys.tell_members();
+        self
     }
 
     /// An empty server of a topology with replicas: the first is the primary, and the others follow
@@ -312,11 +324,11 @@ impl ServerModel for Server {
     }
 
     fn succeeds(&self, before: &Self, into: &mut Vec<Noted>) {
-        before.keys.differences(&self.keys, into);
+        before.keys.tell_loss(&self.keys, into);
     }
 
     fn take_journal(&mut self, into: &mut Vec<Noted>) {
-        into.append(&mut self.keys.journal);
+        self.keys.take_journal(into);
     }
 }
 

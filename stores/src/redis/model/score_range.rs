@@ -69,6 +69,11 @@ impl ScoreRange {
             _ => Err(error("ERR min or max is not a float")),
         }
     }
+
+    /// Returns true if it has the least of all times on, so that those in it are over.
+    pub fn is_of_the_least(&self) -> bool {
+        self.min.score <= 0.0
+    }
 }
 
 impl MemberBounds for ScoreRange {

@@ -12,6 +12,11 @@ use redis::Value;
 pub struct SetValue(Vec<Bytes>);
 
 impl SetValue {
+    /// All members in order.
+    pub fn members(&self) -> &[Bytes] {
+        &self.0
+    }
+
     fn place(&self, member: &[u8]) -> Result<usize, usize> {
         self.0.binary_search_by(|known| known.as_slice().cmp(member))
     }

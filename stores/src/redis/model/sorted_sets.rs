@@ -239,18 +239,30 @@ pub fn zremrangebyrank(call: Call<'_>) -> Result<Value, Value> {
 /// ZREMRANGEBYSCORE key min max.
 pub fn zremrangebyscore(call: Call<'_>) -> Result<Value, Value> {
     let range = ScoreRange::parse(call.args[2], call.args[3])?;
-    call.change(|set: &mut SortedSetValue| Ok(remove(set, &range)))
+    let Call { keys, clock, args, .. } = call;
+    let mut gone = Vec::new();
+    let reply = keys.change(args[1], clock.millis, |set: &mut SortedSetValue| {
+        gone = remove(set, &range);
+        Ok(counted(&gone))
+    })?;
+    if let Some(members) = keys.members.as_mut().filter(|_| range.is_of_the_least()) {
+        members.note_overdue(args[1], gone.iter().map(|(_, member)| member));
+    }
+    Ok(reply)
 }
 
 /// ZREMRANGEBYLEX key min max.
 pub fn zremrangebylex(call: Call<'_>) -> Result<Value, Value> {
     let range = LexRange::parse(call.args[2], call.args[3])?;
-    call.change(|set: &mut SortedSetValue| Ok(remove(set, &range)))
+    call.change(|set: &mut SortedSetValue| Ok(counted(&remove(set, &range))))
 }
 
-fn remove(set: &mut SortedSetValue, range: &impl MemberBounds) -> (Value, bool) {
-    let gone = set.0.drain(range.places(&set.0, false)).count();
-    (Value::Int(gone as i64), gone > 0)
+fn remove(set: &mut SortedSetValue, range: &impl MemberBounds) -> Vec<Scored> {
+    set.0.drain(range.places(&set.0, false)).collect()
+}
+
+fn counted(gone: &[Scored]) -> (Value, bool) {
+    (Value::Int(gone.len() as i64), !gone.is_empty())
 }
 
 /// ZPOPMIN key [count]: the members with the least scores.
