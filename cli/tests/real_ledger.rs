@@ -88,6 +88,7 @@ fn of_a_redis_whose_clock_is_set() {
 #[test]
 fn of_the_members_of_a_semaphore() {
     holds_what_clients_were_told("redis-semaphore", "redis", "crash", "local");
+    holds_what_clients_were_told("redis-semaphore-as-printed", "redis", "crash-client", "local");
 }
 
 #[test]

@@ -140,8 +140,10 @@ pub const HAZARDS: &[Hazard] = &[
         source: ManyStores,
         story: "The expiry is a time in the value, and each client compares it with its own \
                 clock. A client whose clock is ahead by more than the timeout sees every lock as \
-                expired and takes it from its live holder. A ttl that one server keeps needs no \
-                clocks of clients.",
+                expired and takes it from its live holder. The semaphore that Redis in Action \
+                prints first lets in those whose times rank lowest, so that a client whose clock \
+                is behind comes before the holders. A ttl that one server keeps needs no clocks \
+                of clients.",
         commands: &[],
     },
     Hazard {

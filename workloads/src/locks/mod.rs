@@ -20,6 +20,7 @@ mod redis_lock_class_as_printed;
 mod redis_node;
 mod redis_redisson;
 mod redis_semaphore;
+mod redis_semaphore_as_printed;
 mod redis_set_nx_px;
 mod redis_set_nx_px_del;
 mod redis_set_nx_px_fenced;
@@ -76,6 +77,7 @@ pub const LOCKS: &[&LockSpec] = &[
     &redis_blpop::SPEC,
     &redis_redisson::SPEC,
     &redis_semaphore::SPEC,
+    &redis_semaphore_as_printed::SPEC,
     &redlock::SPEC,
     &memcached_add::SPEC,
     &memcached_add_as_printed::SPEC,
