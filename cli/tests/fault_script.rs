@@ -185,6 +185,8 @@ fn a_printed_script_does_the_same_again() {
         ("zk-sequential", "partition-server,crash,clock", "3"),
         ("zk-rw", "partition,crash", "6"),
         ("zk-sequential", "partition-vault", "1"),
+        // Its sessions are made one after the other, and the first holds the lock meanwhile.
+        ("zk-sequential", "pause-client", "11"),
     ] {
         let test = ["test", "--algo", algo, "--seed", seed, "--backend", "sim"];
         let first = ["--nemesis", nemesis, "--print-script", "a.toml"];

@@ -156,6 +156,13 @@ pub fn perform(
     if setup.world.observes_given && run.ledger.is_none() {
         manner::hint("the observed servers did not tell all: causes are those that are possible");
     }
+    let planned = setup.plan.replay.as_ref().map_or(0, |replay| replay.faults.len());
+    let came = played.faults.len();
+    if came < planned {
+        manner::hint(&format!(
+            "{came} of the schedule's {planned} faults came: the others' moments did not come again"
+        ));
+    }
     let script = || fault_script::print(&setup.plan, &played, &info, &run.history);
     losses.note(results.write_script(script));
     if let Some(folder) = &folder {

@@ -7,6 +7,7 @@
 use base::{
     Action, ClientView, Event, F, Fault, FaultId, History, Kind, Node, Rng, RunInfo, Task, View,
 };
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ pub fn print(plan: &Plan, played: &Played, info: &RunInfo, history: &History) ->
     if played.faults.is_empty() {
         return text + "# There was none.\n";
     }
-    let mut last = 0;
+    let mut last = first_seen(history, played.begin.nanos());
     for (planned, (came, id)) in played.faults.iter().zip(begun(history)) {
         let grant = grant(planned, info, history, last..came);
         text.push_str(&fault(planned, grant, plan, played));
@@ -31,6 +32,22 @@ pub fn print(plan: &Plan, played: &Played, info: &RunInfo, history: &History) ->
         last = came;
     }
     text
+}
+
+/// The place of the first event of a history that counts for whoever looks from a time on: the
+/// grant of a hold that goes on then, or the first event since. Clients that are ready early take
+/// the lock before the faults begin.
+fn first_seen(history: &History, since_ns: u64) -> u64 {
+    let before = history.events().partition_point(|event| event.time_ns < since_ns);
+    let mut held = BTreeMap::new();
+    for event in &history.events()[..before] {
+        match (event.f, event.kind) {
+            (F::Acquire, Kind::Ok) => drop(held.insert(event.process, event.index)),
+            (F::Release, Kind::Invoke) => drop(held.remove(&event.process)),
+            _ => {}
+        }
+    }
+    held.into_values().min().unwrap_or(before as u64)
 }
 
 /// The faults of a history in their order, each with its place and its number.
