@@ -95,7 +95,10 @@ impl CoverageFacts {
             return Verdict::new(name, Outcome::Held, seen);
         }
         let why = format!("{} ({seen})", self.missed.join("; "));
-        let advice = self.advice.into_iter().map(str::to_owned).collect();
+        // One of these says what the other does.
+        let both = self.advice.contains(&LONGER_OR_SHORTER);
+        let advice = self.advice.into_iter().filter(|advice| !both || *advice != LONGER);
+        let advice = advice.map(str::to_owned).collect();
         Verdict { advice, ..Verdict::new(name, Outcome::Inconclusive, why) }
     }
 

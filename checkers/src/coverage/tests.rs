@@ -226,6 +226,8 @@ fn advice_fits_what_is_missing() {
     assert_eq!(advice(&alone), ["more --clients"]);
     misses(&alone, "one client alone has no rival");
     assert_eq!(advice(&mutex("p0 | A=RA=R\np1 | a----A=R")), ["a longer --time-limit"]);
+    let short = mutex("pause c0 |  []\np0 | A===RA=R\np1 | a-------A=R");
+    assert_eq!(advice(&short), ["a longer --time-limit or a shorter --ttl"]);
     let apart = mutex("p0 | ARARARARAR\np1 |            ARARARARAR");
     assert_eq!(advice(&apart), ["more --clients, a longer --hold or fewer --keys"]);
     assert!(advice(&busy("")).is_empty());
