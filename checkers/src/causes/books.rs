@@ -174,6 +174,25 @@ impl Books {
         latest
     }
 
+    /// Returns true if what several share of a lock went with its server's data by a time, in
+    /// nanoseconds: those who had a part in it take that out again, and the count is wrong for good.
+    pub(super) fn lost_count(&self, evidence: &Evidence<'_>, key: usize, until_ns: u64) -> bool {
+        let is_ours = |changed: &Changed| match changed.change {
+            Change::Written(by) => {
+                let claim = self.busy_with(evidence, by, changed.at_ns);
+                claim.is_some_and(|claim| claim.key == key)
+            }
+            _ => false,
+        };
+        let was_lost = |thing: &usize| {
+            let mut steps = self.lives[*thing].windows(2);
+            steps.any(|step| {
+                step[1].change == Change::Wiped && step[1].at_ns <= until_ns && is_ours(&step[0])
+            })
+        };
+        self.shared.iter().any(was_lost)
+    }
+
     /// Returns the time, in nanoseconds, at which a claim put its part into a thing that several
     /// share, if the part is there still: nothing else of its process was put there or taken out.
     pub(super) fn part(

@@ -136,6 +136,9 @@ fn by_ledger(case: &Case<'_>, books: &Books, holders: &[&Claim], at: u64) -> Opt
         (true, _) => Some(Cause::NothingTaken),
         (false, Some((claim, lost))) => shared::why(case, books, claim, &lost, until_ns),
         (false, None) if counts_by_a_wrong_clock(case, holders) => Some(Cause::ClientClock),
+        (false, None) if holders.iter().any(|it| books.lost_count(case, it.key, until_ns)) => {
+            Some(Cause::ServerForgets)
+        }
         (false, None) => Some(Cause::Recipe),
     }
 }

@@ -1238,6 +1238,21 @@ fn whoever_went_without_its_part_of_what_all_share_keeps_the_lock() {
 }
 
 #[test]
+fn a_count_that_was_lost_with_its_servers_data_is_wrong_for_good() {
+    let text = "
+        store queue | 0 1  l   0 1   3
+        store       |                  2
+        wipe s0     |     [  ]
+        p0          | S========R
+        p1          |   S========R
+        p2          |                a-A========R
+        p3          |              s-S========R";
+    let of = |text: &str| causes_in(&picture(text), "reader-writer overlap");
+    assert_eq!(of(text), [Some(Cause::ServerForgets)]);
+    assert_eq!(of(&text.replace('l', " ")), [Some(Cause::Recipe)]);
+}
+
+#[test]
 fn a_release_that_was_lost_and_called_a_success_was_lost() {
     let text = "
         store      | 0
