@@ -1,10 +1,12 @@
-//! `acquire-errors`: does a client that asks for the lock learn whether it has it, while nothing is
-//! wrong?
+//! `acquire-errors`: does a client that asks for the lock, or whether it still has it, learn the
+//! truth, while nothing is wrong?
 //!
 //! **Decides** over the answers to acquires that came after the first grant, when the servers serve,
 //! and before the first fault, death or interference of the run: before the last grant or release
 //! ahead of an interference, since that is seen only some time after it began. Its anomaly is
-//! `unexplained doubt`: the client answered that it may have the lock or not.
+//! `unexplained doubt`: the client answered that it may have the lock or not. In the same time a
+//! holder that is refused more time, or told that it no longer holds the lock, before half of the
+//! ttl is over, has a `denied hold`.
 //!
 //! **Limits.** An acquire whose time is over ends in doubt if a request is on its way then, which is
 //! no mistake. A doubt after the first fault may be a late consequence of it, as when a client
@@ -14,13 +16,16 @@
 //! **Source.** etcd3 0.12.0 on a later version of tenacity: every acquire that has to wait ends in
 //! an exception, and no other property sees a lock that is granted to nobody in vain.
 
-use crate::causes::by_recipe;
+use crate::causes::{Occurrence, by_cause};
 use crate::words::count;
 use crate::{Case, Checker};
-use base::{Event, F, Kind, Outcome, Task, Verdict};
+use base::{Cause, Event, F, Kind, Outcome, Task, Verdict};
 
+mod denied;
 #[cfg(test)]
 mod tests;
+
+use denied::denied;
 
 /// The acquire errors checker.
 pub struct AcquireErrors;
@@ -56,19 +61,29 @@ impl Checker for AcquireErrors {
             }
             answers += u64::from(served.is_some());
         }
-        let Some(first) = doubts.first() else {
-            let (outcome, summary) = match answers {
-                0 => (Outcome::Inconclusive, "nothing was granted before the first fault".into()),
-                _ => (Outcome::Held, format!("{}, none in doubt", count(answers, "acquire"))),
-            };
-            return Verdict::new(self.name(), outcome, summary);
-        };
-        let wrong = doubts.len() as u64;
+        let denied = denied(case, calm_beginning(case.run.history.events()));
+        let (doubtful, refused) = (doubts.len(), denied.len() as u64);
+        let doubts = doubts.into_iter().map(|doubt| {
+            Occurrence::new(Cause::Recipe, [invoke_of(case, doubt).index, doubt.index])
+        });
         let reason = "no fault had been injected, and the client lived";
-        let witness = [invoke_of(case, first).index, first.index];
-        let anomalies = vec![by_recipe("unexplained doubt", wrong, witness, reason)];
-        let summary = format!("{wrong} of {} left the client in doubt", count(answers, "acquire"));
-        Verdict { anomalies, ..Verdict::new(self.name(), Outcome::Violated, summary) }
+        let mut anomalies = by_cause(case, "unexplained doubt", reason, doubts);
+        let reason = "it had been granted for longer, and no fault had been injected";
+        anomalies.extend(by_cause(case, "denied hold", reason, denied));
+        let asked = count(answers, "acquire");
+        let mut wrong = Vec::new();
+        if doubtful > 0 {
+            wrong.push(format!("{doubtful} of {asked} left the client in doubt"));
+        }
+        if refused > 0 {
+            wrong.push(format!("{} told too soon that the hold is over", count(refused, "holder")));
+        }
+        let (outcome, summary) = match (wrong.is_empty(), answers) {
+            (false, _) => (Outcome::Violated, wrong.join("; ")),
+            (_, 0) => (Outcome::Inconclusive, "nothing was granted before the first fault".into()),
+            _ => (Outcome::Held, format!("{asked}, none in doubt")),
+        };
+        Verdict { anomalies, ..Verdict::new(self.name(), outcome, summary) }
     }
 }
 

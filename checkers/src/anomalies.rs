@@ -15,6 +15,7 @@ pub const ANOMALIES: &[&str] = &[
     "release freed nothing",
     "denied release",
     "unexplained doubt",
+    "denied hold",
     "token went back",
     "token given twice",
     "grant without token",

@@ -1,8 +1,8 @@
 //! Pictures of acquires in doubt that nothing explains, and of such that something may.
 
 use super::AcquireErrors;
-use crate::picture::Gallery;
-use base::{Outcome, RunInfo, Task};
+use crate::picture::{Gallery, judge, picture};
+use base::{Event, F, History, Kind, Outcome, Process, Run, RunInfo, Task};
 
 const ANY: Gallery = Gallery { checker: &AcquireErrors, info: waits_for_a_second };
 
@@ -138,4 +138,34 @@ fn a_doubt_before_a_release_is_not_of_the_interference_that_was_seen_after_that(
         "unexplained doubt",
         1,
     );
+}
+
+/// The outcome where process 0 asks about its hold at a column, and is told no at the next one.
+fn asked_at(column: u64, f: F, text: &str) -> Outcome {
+    let run = picture(text);
+    let key = run.history.events().iter().find_map(|event| event.key.clone());
+    let answer = |column: u64, kind| Event {
+        key: key.clone(),
+        ..Event::new(column * 100_000_000, Process::Client(0), kind, f)
+    };
+    let more = [answer(column, Kind::Invoke), answer(column + 1, Kind::Fail)];
+    let mut events: Vec<Event> = run.history.events().iter().cloned().chain(more).collect();
+    events.sort_by_key(|event| event.time_ns);
+    let mut history = History::default();
+    for event in events {
+        history.push(event);
+    }
+    judge(&AcquireErrors, &Run { history, ..run }).outcome
+}
+
+#[test]
+fn a_holder_is_told_that_it_no_longer_holds_the_lock() {
+    let holds = "p0 | A============R";
+    for f in [F::Extend, F::Valid] {
+        assert_eq!(asked_at(2, f, holds), Outcome::Violated);
+        // Half of its ttl is over, it holds nothing, or it does not know why.
+        assert_eq!(asked_at(6, f, holds), Outcome::Held);
+        assert_eq!(asked_at(2, f, "p0 | AR"), Outcome::Held);
+        assert_eq!(asked_at(2, f, "p0 | A============R\npause c1 |  [ ]"), Outcome::Held);
+    }
 }
