@@ -104,6 +104,22 @@ fn a_card_names_each_cause_once_with_its_faults_and_how_often() {
 }
 
 #[test]
+fn a_card_says_in_words_which_causes_are_possible() {
+    let mut sample = double_hold();
+    for anomaly in sample.verdicts.iter_mut().flat_map(|verdict| &mut verdict.anomalies) {
+        anomaly.cause = [Cause::HolderPaused, Cause::LateGrant].into_iter().collect();
+    }
+    let mut row = CardRow::of("pause-client", "");
+    row.add(&sample.run.info, &sample.verdicts, sample.outcome);
+    let card = Card { rows: vec![row], ..Card::of(&sample.run.info, String::new()) };
+    let why = &card.words()[0].1[0];
+    assert!(
+        why.contains("; one of: the holder was paused for longer than its lock lives; "),
+        "{why}"
+    );
+}
+
+#[test]
 fn a_card_says_on_how_many_runs_it_rests() {
     let sample = double_hold();
     let kept =

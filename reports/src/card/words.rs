@@ -67,7 +67,7 @@ impl Card {
         let known = if found.iter().all(|(_, cause)| cause.known) { " (known)" } else { "" };
         let why = match causes.only() {
             Some(cause) => format!(", as {cause}"),
-            None => format!("; {}", causes.names()),
+            None => format!("; {causes}"),
         };
         format!("{}: {}{why}{known}", faults.join(", "), anomalies.join(", "))
     }
