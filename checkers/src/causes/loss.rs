@@ -3,7 +3,7 @@
 use super::books::{Books, Changed, ClaimStep, Written};
 use super::span::{
     Trouble, broken, gained, had, lasted, leads, longest_of, longest_until, not_running, ran_wrong,
-    unreachable,
+    stood_still, unreachable,
 };
 use crate::evidence::Evidence;
 use base::{Cause, Change, F, Kind, Mode, Process};
@@ -372,7 +372,7 @@ fn promised_life(evidence: &Evidence<'_>, claim: &Claim) -> Option<u64> {
 }
 
 /// Returns the reason why a session ended at a time while its client believed in it until another:
-/// it was paused and could not notice; or else the longest trouble in the time in which the servers
+/// it was paused, or its clock stood still, and it could not notice; or else the longest trouble in the time in which the servers
 /// must have missed it.
 pub(super) fn why_session_ended(
     evidence: &Evidence<'_>,
@@ -382,6 +382,10 @@ pub(super) fn why_session_ended(
 ) -> Option<Cause> {
     if slept_through(evidence, claim.process, at_ns, until_ns) {
         return Some(Cause::HolderPaused);
+    }
+    // By a clock that stands still it lets go of nothing, whoever was silent.
+    if stood_still(evidence, claim.process, at_ns..at_ns) && until_ns > at_ns {
+        return Some(Cause::ClientClock);
     }
     if is_early_session(evidence, claim, at_ns, until_ns) {
         return Some(Cause::ServerClock);

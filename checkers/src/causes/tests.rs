@@ -488,6 +488,21 @@ fn a_grant_that_is_late_for_long_and_for_short_work() {
     shows(long, "double hold", Cause::LongHold);
 }
 
+/// A client whose clock stands still when its session ends goes on, whoever was silent before.
+#[test]
+fn a_session_lost_by_silence_that_its_client_has_no_clock_for() {
+    let text = "
+        p0       | a-A=====================R
+        p1       |    a---------------A==R
+        store    |  0               z 1
+        pause s0 |    [                   ]
+        freeze c0|            [             ]";
+    let cause = |text: &str| causes_in(&picture(text), "double hold");
+    assert_eq!(cause(text), [Some(Cause::ClientClock)]);
+    let right = text.replace("        [             ]", "                       []");
+    assert_eq!(cause(&right), [Some(Cause::ServersApart)]);
+}
+
 /// A session that its client sleeps through is lost by the pause, also where servers without a
 /// leader end it later; and a link that is slow enough is as good as cut.
 #[test]
