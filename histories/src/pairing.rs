@@ -275,6 +275,9 @@ impl Pairing {
                         *permits = of;
                         freed.extend(held);
                     }
+                    if matches!(action, OperationKind::Acquire { .. }) {
+                        self.progress.asks(key);
+                    }
                     indices.push(self.add(place, &entry, key, action));
                 }
             }
@@ -455,7 +458,14 @@ impl Pairing {
     fn note_holds(&mut self, entry: &Entry, open: &OpenOperation) {
         for index in &open.indices {
             let Operation { key, ended, ref action, .. } = self.paired.operations[*index];
+            if matches!(action, OperationKind::Acquire { .. }) {
+                self.progress.is_answered(key);
+            }
             match (action, ended) {
+                (OperationKind::Acquire { permits, .. }, Ended::Fail) => {
+                    let permits = *permits;
+                    self.progress.denied(key, permits, (*index, open.began.place));
+                }
                 (OperationKind::Acquire { mode, permits, .. }, Ended::Ok) => {
                     let (mode, permits) = (*mode, *permits);
                     let holding = Holding { key, mode, permits, refused: false };
@@ -467,7 +477,7 @@ impl Pairing {
                     self.holdings.convert(&entry.process, key, *mode);
                 }
                 (OperationKind::Release { .. }, ended) => {
-                    self.progress.answered(key, open.began.place);
+                    self.progress.answered(key, open.began.place, ended == Ended::Ok);
                     match ended {
                         Ended::Fail if open.freed.is_empty() => {}
                         Ended::Fail => self.progress.refused(key),

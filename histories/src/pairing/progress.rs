@@ -11,6 +11,9 @@
 //!   to wait for a free lock;
 //! * or by the word of the lock, if it refused to free the last hold.
 //!
+//! Nor was it given where it refused two acquires and granted none after them, each of which asked
+//! alone for a lock whose every release had succeeded.
+//!
 //! Otherwise the history may just have ended too early, as it has where a release is under way that
 //! would free the lock.
 
@@ -67,7 +70,7 @@ pub(super) struct Rooms {
     last_answer: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct KeyRoom {
     used: u32,
     /// The moment since which nobody holds it.
@@ -77,7 +80,14 @@ struct KeyRoom {
     granted: bool,
     /// Nobody knows whether an acquire was granted.
     doubtful: bool,
+    /// The last hold ended with a release that succeeded.
+    clean: bool,
     refused: Option<u64>,
+    /// The number of acquires that are under way, and the last place at which there were several.
+    asking: u32,
+    crowded: u64,
+    /// The acquires that were refused since the last grant though they alone asked for a free lock.
+    denied: Vec<usize>,
 }
 
 impl Rooms {
@@ -103,6 +113,32 @@ impl Rooms {
         &mut self.keys[key]
     }
 
+    /// Notes that an acquire begins.
+    pub fn asks(&mut self, key: u32) {
+        let place = self.now.place;
+        let room = self.key(key);
+        room.asking += 1;
+        if room.asking > 1 {
+            room.crowded = place;
+        }
+    }
+
+    /// Notes that an acquire has its answer.
+    pub fn is_answered(&mut self, key: u32) {
+        let room = self.key(key);
+        room.asking = room.asking.saturating_sub(1);
+    }
+
+    /// Notes that an acquire was refused that began at this place.
+    pub fn denied(&mut self, key: u32, permits: u32, (operation, began): (usize, u64)) {
+        let most = self.permits;
+        let room = self.key(key);
+        let is_free = room.free_since(permits, most).is_some_and(|free| free.place < began);
+        if is_free && room.clean && room.granted && !room.doubtful && room.crowded < began {
+            room.denied.push(operation);
+        }
+    }
+
     /// Notes a grant of what was asked for at a moment.
     pub fn granted(&mut self, key: u32, permits: u32, asked: TimedPlace) {
         let (now, most) = (self.now, self.permits);
@@ -110,6 +146,7 @@ impl Rooms {
         let free = room.free_since(permits, most);
         room.used += permits;
         (room.granted, room.refused) = (true, None);
+        room.denied.clear();
         let waited_ns = free.and_then(|free| now.since_ns(free.later(asked)));
         self.longest_ns = self.longest_ns.max(waited_ns);
     }
@@ -124,6 +161,7 @@ impl Rooms {
         let (now, most) = (self.now, self.permits);
         let room = self.key(key);
         let full = room.used >= most;
+        room.clean = false;
         room.used = room.used.saturating_sub(permits);
         if room.used == 0 {
             room.idle = now;
@@ -133,11 +171,12 @@ impl Rooms {
         }
     }
 
-    /// Notes that a release was answered that began at this place: what it freed is free from now
-    /// on.
-    pub fn answered(&mut self, key: u32, began: u64) {
+    /// Notes that a release was answered that began at this place, with success or not: what it
+    /// freed is free from now on.
+    pub fn answered(&mut self, key: u32, began: u64, is_ok: bool) {
         let now = self.now;
-        let KeyRoom { idle, room, .. } = self.key(key);
+        let KeyRoom { idle, room, clean, .. } = self.key(key);
+        *clean = is_ok;
         for moment in [idle, room] {
             if moment.place == began {
                 *moment = now;
@@ -166,7 +205,23 @@ impl Rooms {
     pub fn unserved(&self, mut waiting: Vec<Waiting>, releasing: &[u64]) -> Vec<Unserved> {
         waiting.sort_by_key(|it| (it.key, it.asked.place));
         let of_key = waiting.chunk_by(|one, other| one.key == other.key);
-        of_key.filter_map(|waiting| self.unserved_of(waiting, releasing)).collect()
+        let mut unserved: Vec<Unserved> =
+            of_key.filter_map(|waiting| self.unserved_of(waiting, releasing)).collect();
+        let waits = |key: usize| waiting.iter().any(|it| it.key as usize == key);
+        let denied = self.keys.iter().enumerate().filter(|(key, _)| !waits(*key));
+        unserved.extend(denied.filter_map(|(_, room)| self.denied_for_good(room)));
+        unserved
+    }
+
+    /// Judges one lock for which nobody waits at the end.
+    fn denied_for_good(&self, room: &KeyRoom) -> Option<Unserved> {
+        let free = room.free_since(1, self.permits)?;
+        (room.denied.len() > 1).then(|| Unserved {
+            waiting: room.denied.clone(),
+            since: free.place,
+            waited_ns: self.now.since_ns(free),
+            refused: None,
+        })
     }
 
     /// Judges one lock. The acquire that has waited longest may be the first of a queue, and so all

@@ -696,6 +696,27 @@ fn a_free_lock_that_nobody_gets_is_a_deadlock() {
 }
 
 #[test]
+fn a_free_lock_that_refuses_whoever_asks_alone_is_a_deadlock() {
+    let freed = ["0 invoke release", "0 ok release"];
+    let refused = ["1 invoke acquire", "1 fail acquire"];
+    let all = |parts: &[&[&str]]| unserved("mutex", &parts.concat());
+    assert_eq!(all(&[&HELD_BY_0, &freed, &refused, &refused]), "2");
+    // Once is no rule, somebody is granted it in the end, and two at once may be in each other's
+    // way.
+    assert_eq!(all(&[&HELD_BY_0, &freed, &refused]), "");
+    assert_eq!(all(&[&HELD_BY_0, &freed, &refused, &refused, &TAKEN_BY_1]), "");
+    let both = ["1 invoke acquire", "2 invoke acquire", "1 fail acquire", "2 fail acquire"];
+    assert_eq!(all(&[&HELD_BY_0, &freed, &both, &both]), "");
+    // It is held, or may be: by somebody who died, or who does not know.
+    assert_eq!(all(&[&HELD_BY_0, &refused, &refused]), "");
+    assert_eq!(all(&[&HELD_BY_0, &["0 info death"], &refused, &refused]), "");
+    let doubt = ["0 invoke release", "0 info release"];
+    assert_eq!(all(&[&HELD_BY_0, &doubt, &refused, &refused]), "");
+    let maybe = ["3 invoke acquire", "3 info acquire"];
+    assert_eq!(all(&[&HELD_BY_0, &freed, &maybe, &refused, &refused]), "");
+}
+
+#[test]
 fn without_times_somebody_is_answered_while_a_free_lock_is_not_given() {
     let untimed = |parts: &[&[&str]]| {
         let lines = events(&parts.concat());
