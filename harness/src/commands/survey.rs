@@ -19,7 +19,7 @@ use super::{Failure, UntilStopped, can_be_folder, interruptible, tested, writabl
 use crate::Exit;
 use crate::cli::{Format, SurveyArgs};
 use crate::folder::RunFolder;
-use crate::manner::{self, hint, style};
+use crate::manner::{self, hint, quiet, style};
 use crate::options::flags;
 use crate::output::{OutputLosses, note, say};
 use crate::run::{self, Means};
@@ -258,6 +258,7 @@ impl Survey<'_> {
             (&self.args.junit, junit),
         ]);
         losses.note(match self.args.format {
+            Format::Human if quiet() => say(&card::last_line(&card, style())),
             Format::Human => say(&card::terminal(&card, style())),
             Format::Json => json(&card).and_then(|text| say(&text)),
         });

@@ -52,6 +52,18 @@ pub fn terminal(card: &Card, style: Style) -> String {
     text
 }
 
+/// Returns the worst that was seen, and under which faults, in a line.
+pub fn last_line(card: &Card, style: Style) -> String {
+    let (outcome, head) = match card.outcome() {
+        Outcome::Violated => (Outcome::Violated, "VIOLATED, not safe against"),
+        Outcome::Inconclusive => (Outcome::Inconclusive, "INCONCLUSIVE, could not tell"),
+        _ => (Outcome::Held, "HELD, safe against"),
+    };
+    let of = card.rows.iter().filter(|row| row.outcome() == outcome);
+    let faults: Vec<&str> = of.map(CardRow::faults).collect();
+    fitted(&format!("{head}: {}", faults.join(", ")), style)
+}
+
 /// Returns a head with what it is said of: on its line, or else a line for each item.
 fn listed(head: &str, items: &[String], mark: &str) -> String {
     match items {
