@@ -6,8 +6,9 @@
 //! whatever stands there, nor had removed it by the ledger (that is a `foreign release`, and
 //! another checker's). Anomalies are `failed release` (it was answered `fail`) and `release freed
 //! nothing` (the store said that it removed nothing, or by the ledger what its client had taken ran
-//! out later, and only then was somebody granted the lock who waited). Under a fault, too, a release that was
-//! answered `fail` is a `denied release` if it removed, by the ledger, what its client had taken.
+//! out later, and only then was somebody granted the lock who waited). Under a fault, too, a
+//! release that was answered `fail` is a `denied release` if it removed, by the ledger, what its
+//! client had taken.
 //!
 //! **Limits.** A failed release of a lock that the client no longer had is right, and so is one
 //! under a fault; both stand in the summary. Inconclusive when no release was without such a

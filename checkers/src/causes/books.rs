@@ -175,7 +175,8 @@ impl Books {
     }
 
     /// Returns true if what several share of a lock went with its server's data by a time, in
-    /// nanoseconds: those who had a part in it take that out again, and the count is wrong for good.
+    /// nanoseconds: those who had a part in it take that out again, and the count is wrong from
+    /// then on.
     pub(super) fn lost_count(&self, evidence: &Evidence<'_>, key: usize, until_ns: u64) -> bool {
         let is_ours = |changed: &Changed| match changed.change {
             Change::Written(by) => {

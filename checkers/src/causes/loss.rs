@@ -372,8 +372,8 @@ fn promised_life(evidence: &Evidence<'_>, claim: &Claim) -> Option<u64> {
 }
 
 /// Returns the reason why a session ended at a time while its client believed in it until another:
-/// it was paused, or its clock stood still, and it could not notice; or else the longest trouble in the time in which the servers
-/// must have missed it.
+/// it was paused, or its clock stood still, and it could not notice; or else the longest trouble in
+/// the time in which the servers must have missed it.
 pub(super) fn why_session_ended(
     evidence: &Evidence<'_>,
     claim: &Claim,

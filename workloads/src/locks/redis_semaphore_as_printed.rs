@@ -60,7 +60,8 @@ struct RankedSet {
 }
 
 impl RankedSet {
-    /// Adds the members with the time of the client's clock, in microseconds. Returns the rank of the last one.
+    /// Adds the members with the time of the client's clock, in microseconds. Returns the rank of
+    /// the last one.
     async fn add(&self) -> CallResult<u32> {
         let now = self.node.link.world().now().nanos() / 1_000;
         let over = i128::from(now) - self.node.ttl.as_micros() as i128;
