@@ -61,8 +61,9 @@ impl Promises {
     /// use my_crate::MyLock;
     /// use picklock::{Lab, Promises};
     ///
+    /// // A mutex never grants the second permit.
     /// let two = Promises::mutex().permits(2);
-    /// Lab::redis().lock(MyLock::new).promises(two).schedules(20).assert_held();
+    /// Lab::redis().lock(MyLock::new).promises(two).schedules(20).assert_violated("deadlock by recipe");
     /// ```
     ///
     /// # Panics
