@@ -1,11 +1,13 @@
 //! `independence`: does one lock wait for another?
 //!
-//! **Decides** over runs with several keys, for each ordered pair of them, hold by hold of the
-//! first. It is a *chance* for the second if another process is granted that one meanwhile, which
-//! takes it, or if one asks for it to the end of the hold, though it was free for a tenth of the
-//! ttl or more, and long enough to be granted: twice as long as any free lock of the run was asked
-//! for while no other was held. The anomaly is `waits for another key`, where at least three
-//! chances of one pair were missed, and more than were taken.
+//! **Decides** over runs with several keys, for each ordered pair of them. An acquire of one key
+//! that has no rival (no other claim of this key is being asked for or held at its `invoke`, and no
+//! other is granted before its answer) and that begins while an exclusive hold of *another* key has
+//! some time to go must be granted during that hold. It is a *chance* if the foreign hold lasts a
+//! tenth of the ttl or more from there on, and long enough to take a free lock: twice as long as
+//! any acquire took that had no rival and met no foreign hold.
+//! The anomaly is `waits for another key`, where at least three chances of one pair were missed,
+//! and more than were taken.
 //!
 //! **Limits.** Single misses are put down to a slow machine. Judged in calm only, and over
 //! exclusive acquires. Fewer than three chances are inconclusive; a run with one key does not
@@ -15,13 +17,11 @@
 //! with each other queues up behind each other.
 
 use crate::causes::by_recipe;
-use crate::stretches::Stretches;
 use crate::words::count;
 use crate::{Case, Checker};
 use base::{Mode, Outcome, Verdict};
 use histories::holds::Claim;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
@@ -65,7 +65,7 @@ impl Checker for Independence {
         let broken: Vec<[u64; 4]> =
             pairs.values().filter(waits).flat_map(|pair| pair.missed.iter().copied()).collect();
         if let Some(first) = broken.first() {
-            let reason = "nobody held the lock that it waited for";
+            let reason = "nobody else asked for or held the lock that it waited for";
             let anomaly = by_recipe("waits for another key", broken.len() as u64, *first, reason);
             let anomalies = vec![anomaly];
             return Verdict { anomalies, ..Verdict::new(self.name(), Outcome::Violated, seen) };
@@ -85,119 +85,102 @@ struct Pair {
 
 /// The chances of each pair: first the key that was held, then the one that was asked for.
 fn chances(case: &Case<'_>) -> BTreeMap<(usize, usize), Pair> {
-    let all = LockUse::of(case);
-    let enough_ns = all.enough_ns(case);
+    let lone = lone(case);
+    let enough_ns = enough_ns(case, &lone);
     let mut pairs: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
-    for hold in &all.holds {
-        let Some(Range { start, end }) = hold.definite() else { continue };
-        let taken = all.taken_beside(hold);
-        for key in &taken {
-            pairs.entry((hold.key, *key)).or_default().taken += 1;
+    for Lone { claim, foreign } in lone {
+        let Some((end, hold)) = foreign else { continue };
+        let answer = claim.asking().end;
+        let lasts_ns = case.time(end).saturating_sub(case.time(claim.invoke));
+        if lasts_ns < enough_ns || !case.calm().spans(hold.invoke, answer.min(end)) {
+            continue;
         }
-        let mut missed: BTreeMap<usize, [u64; 4]> = BTreeMap::new();
-        for claim in all.waiting_at(end).filter(|claim| is_foreign(hold, claim)) {
-            let free = all.free_since(claim.key, start).max(start).max(claim.invoke);
-            let lasts_ns = case.time(end).saturating_sub(case.time(free));
-            let is_chance = free < end && lasts_ns >= enough_ns && case.calm().spans(free, end);
-            if is_chance && !taken.contains(&claim.key) {
-                let witness = [start, claim.invoke, end, claim.asking().end];
-                missed.entry(claim.key).or_insert(witness);
+        let pair = pairs.entry((hold.key, claim.key)).or_default();
+        match claim.granted() {
+            Some(ok) if ok < end => pair.taken += 1,
+            _ if answer > end => {
+                pair.missed.push([hold.granted().unwrap_or(0), claim.invoke, end, answer]);
             }
-        }
-        for (key, witness) in missed {
-            pairs.entry((hold.key, key)).or_default().missed.push(witness);
+            _ => {}
         }
     }
     pairs
 }
 
-/// Returns true if a claim is of another lock and by another process.
-fn is_foreign(hold: &Claim, claim: &Claim) -> bool {
-    claim.key != hold.key && claim.process != hold.process
+/// The time, in nanoseconds, in which a free lock is granted: twice as long as any acquire took
+/// without a rival and a foreign hold, if there are some, else as the lock's pace allows; and never
+/// less than a tenth of the ttl.
+fn enough_ns(case: &Case<'_>, lone: &[Lone<'_>]) -> u64 {
+    let took = |it: &Lone<'_>| {
+        let (asked, ok) = (it.claim.invoke, it.claim.granted()?);
+        let is_usual = it.foreign.is_none() && case.calm().spans(asked, ok);
+        is_usual.then(|| case.time(ok) - case.time(asked))
+    };
+    let usual: Vec<u64> = lone.iter().filter_map(took).collect();
+    let longest = usual.iter().max().filter(|_| usual.len() as u64 >= MIN_CHANCES);
+    let pick_up_ns = case.run.info.pick_up_ns();
+    let picked_up_ns = longest.map_or(pick_up_ns, |longest| pick_up_ns.min(longest * 2));
+    picked_up_ns.max(case.run.info.run.ttl_ns / 10)
 }
 
-/// The use of all locks of a run.
-struct LockUse<'a> {
-    /// The exclusive holds that ended, and the stretches for which they lasted.
-    holds: Vec<&'a Claim>,
-    held: Stretches,
-    /// The exclusive claims, and the stretches for which they asked.
-    claims: Vec<&'a Claim>,
-    asking: Stretches,
-    /// The grants in the order of their answers.
-    granted: Vec<&'a Claim>,
-    /// The grants of each key in that order, with the place of the event up to which those so far
-    /// may hold it: the answer to their releases.
-    of_keys: Vec<Vec<(&'a Claim, u64)>>,
+/// An acquire without a rival, and the exclusive hold of another key by another process that ended
+/// last of those at its begin, with its end.
+struct Lone<'a> {
+    claim: &'a Claim,
+    foreign: Option<(u64, &'a Claim)>,
 }
 
-impl<'a> LockUse<'a> {
-    fn of(case: &'a Case<'_>) -> Self {
-        let claims = case.claims.claims.iter().filter(|claim| claim.mode == Mode::Exclusive);
-        let claims: Vec<&Claim> = claims.collect();
-        let answered = case.claims.answered.iter().map(|id| &case.claims.claims[*id as usize]);
-        let granted: Vec<&Claim> = answered.filter(|claim| claim.granted().is_some()).collect();
-        let ended = |claim: &&&Claim| claim.mode == Mode::Exclusive && claim.end.is_some();
-        let holds: Vec<&Claim> = granted.iter().filter(ended).copied().collect();
-        let stretch = |claim: &&Claim| claim.definite().map(|hold| (hold.start, hold.end));
-        let mut of_keys = vec![Vec::new(); case.claims.keys.len()];
-        for claim in &granted {
-            let until = claim.freed.map_or(u64::MAX, |(at, _)| at);
-            let ours: &mut Vec<(&Claim, u64)> = &mut of_keys[claim.key];
-            let before = ours.last().map_or(0, |(_, until)| *until);
-            ours.push((claim, until.max(before)));
+/// The exclusive acquires without a rival, in the order in which they were asked for.
+fn lone<'a>(case: &'a Case<'_>) -> Vec<Lone<'a>> {
+    let claims = &case.claims.claims;
+    let alone = alone(case);
+    let answered = case.claims.answered.iter().map(|id| &claims[*id as usize]);
+    let exclusive = |c: &&Claim| c.granted().is_some() && c.mode == Mode::Exclusive;
+    let mut begun = answered.filter(exclusive).peekable();
+    // The exclusive holds of the moment, by their ends, at most one a key: the one that ends last.
+    let mut now: BTreeMap<(u64, usize), &Claim> = BTreeMap::new();
+    let mut ends: Vec<Option<u64>> = vec![None; case.claims.keys.len()];
+    let mut lone = Vec::new();
+    for (id, claim) in claims.iter().enumerate() {
+        while let Some(hold) = begun.next_if(|hold| hold.granted() < Some(claim.invoke)) {
+            let end = hold.end.map_or(u64::MAX, |end| end.at);
+            if ends[hold.key] < Some(end) {
+                let shorter = ends[hold.key].replace(end);
+                shorter.map(|shorter| now.remove(&(shorter, hold.key)));
+                now.insert((end, hold.key), hold);
+            }
         }
-        Self {
-            held: Stretches::of(holds.iter().filter_map(stretch)),
-            holds,
-            asking: Stretches::of(claims.iter().map(|it| (it.invoke, it.asking().end))),
-            claims,
-            granted,
-            of_keys,
+        // No later request meets them.
+        while now.first_key_value().is_some_and(|((end, _), _)| *end <= claim.invoke) {
+            now.pop_first();
+        }
+        if claim.mode == Mode::Exclusive && alone[id] {
+            let is_foreign = |hold: &Claim| hold.key != claim.key && hold.process != claim.process;
+            let foreign = now.iter().rev().find(|(_, hold)| is_foreign(hold));
+            lone.push(Lone { claim, foreign: foreign.map(|((end, _), hold)| (*end, *hold)) });
         }
     }
+    lone
+}
 
-    /// The keys that other processes were granted during a hold of another one.
-    fn taken_beside(&self, hold: &Claim) -> BTreeSet<usize> {
-        let Some(during) = hold.definite() else { return BTreeSet::new() };
-        let from = self.granted.partition_point(|claim| claim.granted() <= Some(during.start));
-        let meanwhile = self.granted[from..].iter();
-        let meanwhile = meanwhile.take_while(|claim| claim.granted() < Some(during.end));
-        meanwhile.filter(|claim| is_foreign(hold, claim)).map(|claim| claim.key).collect()
-    }
-
-    /// The exclusive claims that ask for their locks at an event.
-    fn waiting_at(&self, at: u64) -> impl Iterator<Item = &'a Claim> {
-        self.asking.meeting(at, at).map(|id| self.claims[id])
-    }
-
-    /// The place of the event since which a key is free that was last granted before another.
-    fn free_since(&self, key: usize, at: u64) -> u64 {
-        let ours = &self.of_keys[key];
-        let before = ours.partition_point(|(claim, _)| claim.granted() <= Some(at));
-        before.checked_sub(1).map_or(0, |last| ours[last].1)
-    }
-
-    /// The time, in nanoseconds, in which a free lock is granted: twice as long as it ever took
-    /// while no other was held, if that was seen, else as the lock's pace allows; and never less
-    /// than a tenth of the ttl.
-    fn enough_ns(&self, case: &Case<'_>) -> u64 {
-        let took = |(before, next): (u64, &Claim)| {
-            let (free, ok) = (before.max(next.invoke), next.granted()?);
-            let mut beside = self.held.meeting(free, ok).map(|id| self.holds[id]);
-            let is_usual = free < ok
-                && case.calm().spans(free, ok)
-                && !beside.any(|hold| is_foreign(next, hold));
-            is_usual.then(|| case.time(ok) - case.time(free))
-        };
-        let of_key = |ours: &Vec<(&'a Claim, u64)>| {
-            let before = std::iter::once(0).chain(ours.iter().map(|(_, until)| *until));
-            before.zip(ours.iter().map(|(claim, _)| *claim)).filter_map(took).collect::<Vec<_>>()
-        };
-        let usual: Vec<u64> = self.of_keys.iter().flat_map(of_key).collect();
-        let longest = usual.iter().max().filter(|_| usual.len() as u64 >= MIN_CHANCES);
-        let pick_up_ns = case.run.info.pick_up_ns();
-        let picked_up_ns = longest.map_or(pick_up_ns, |longest| pick_up_ns.min(longest * 2));
-        picked_up_ns.max(case.run.info.run.ttl_ns / 10)
-    }
+/// Tells for each claim whether it had no rival: nobody wanted its key when it began, and nobody
+/// else was granted it before its answer.
+fn alone(case: &Case<'_>) -> Vec<bool> {
+    let claims = &case.claims.claims;
+    let keys = case.claims.keys.len();
+    let grants: Vec<Vec<u64>> = (0..keys)
+        .map(|key| case.granted(key).map(|(_, claim)| claim.asking().end).collect())
+        .collect();
+    // How long each key is wanted by the claims so far, to the answer of their release.
+    let mut wanted: Vec<Option<u64>> = vec![None; keys];
+    let alone = |claim: &Claim| {
+        let until = claim.freed.map_or(claim.wanted().end, |(at, _)| at.max(claim.wanted().end));
+        let before = wanted[claim.key];
+        wanted[claim.key] = before.max(Some(until));
+        let grants = &grants[claim.key];
+        let first = grants.partition_point(|ok| *ok < claim.invoke);
+        let overtaken = grants.get(first).is_some_and(|ok| *ok < claim.asking().end);
+        before.is_none_or(|before| before < claim.invoke) && !overtaken
+    };
+    claims.iter().map(alone).collect()
 }
