@@ -95,7 +95,7 @@ fn of_the_members_of_a_semaphore() {
 fn of_a_semaphore_says_which_holder_has_lost_its_permit_and_why() {
     let bench = Bench::new();
     let run = ["test", "--algo", "redis-semaphore", "--nemesis", "pause-client"];
-    let local = ["--backend", "local", "--time-limit", "8s"];
+    let local = ["--backend", "local", "--ttl", "1s", "--time-limit", "12s"];
     let said = Said::from(bench.command(&[&run[..], &local].concat()).output().expect("it starts"));
     let path = bench.home.path().join("store/latest/verdict.json");
     let verdict = fs::read_to_string(path).unwrap_or_else(|error| panic!("{error}: {said:?}"));
