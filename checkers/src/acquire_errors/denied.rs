@@ -5,7 +5,7 @@ use crate::causes::Occurrence;
 use base::{Cause, Event, F, Key, Kind};
 use std::collections::BTreeMap;
 
-/// What a process has been told of one lock.
+/// The answers that a process has had about one lock.
 #[derive(Clone, Copy, Debug, Default)]
 struct HoldSeen {
     /// The grant; `None`: it holds nothing for certain.

@@ -41,7 +41,7 @@ struct Use {
 
 fn measure(case: &Case<'_>, phase: &QuietPhase, key: usize, permits: u64) -> Use {
     let (mut used, mut held, mut since) = (Use::default(), 0, phase.quiet.time);
-    // How many wait for so many permits.
+    // The number of acquires that wait for so many permits.
     let mut waiting: BTreeMap<u64, i64> = BTreeMap::new();
     for (at_ns, change) in changes(case, phase, key) {
         let asked = waiting.last_key_value().map(|(asked, _)| *asked);
