@@ -225,7 +225,7 @@ impl Pairing {
         let process = self.paired.processes.of(&entry.process);
         for Holding { key, mode, permits, refused } in lost {
             if !refused {
-                self.progress.freed(key, permits);
+                self.progress.lost(key, permits);
             }
             self.paired.operations.push(Operation {
                 process,

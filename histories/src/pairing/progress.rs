@@ -2,9 +2,10 @@
 //! deadlock is legal for every model.
 //!
 //! A lock is taken for free while there is room for one more by all that grants and releases say:
-//! an acquire of unknown outcome takes no room (though not all of a semaphore's permits may be there
-//! after one), and a process that asked for its release, lost its hold or died uses none. If an acquire finds a free lock and is not answered by the end of the
-//! history, then the lock was not given to it:
+//! an acquire of unknown outcome takes no room (though not all of a semaphore's permits may be
+//! there after one), and a process that asked for its release, lost its hold or died uses none. If
+//! an acquire finds a free lock and is not answered by the end of the history, then the lock was
+//! not given to it:
 //!
 //! * by the order of events, if others were answered after both;
 //! * by time, if there is one: when it waited at least as long as any acquire that was granted had
@@ -82,6 +83,8 @@ struct KeyRoom {
     doubtful: bool,
     /// The last hold ended with a release that succeeded.
     clean: bool,
+    /// A hold ended in another way: something of it may be there still.
+    spoilt: bool,
     refused: Option<u64>,
     /// The number of acquires that are under way, and the last place at which there were several.
     asking: u32,
@@ -134,7 +137,8 @@ impl Rooms {
         let most = self.permits;
         let room = self.key(key);
         let is_free = room.free_since(permits, most).is_some_and(|free| free.place < began);
-        if is_free && room.clean && room.granted && !room.doubtful && room.crowded < began {
+        let is_clean = room.clean && !room.spoilt && !room.doubtful;
+        if is_free && is_clean && room.granted && room.crowded < began {
             room.denied.push(operation);
         }
     }
@@ -171,12 +175,19 @@ impl Rooms {
         }
     }
 
+    /// Notes that a hold ended without a release.
+    pub fn lost(&mut self, key: u32, permits: u32) {
+        self.freed(key, permits);
+        self.key(key).spoilt = true;
+    }
+
     /// Notes that a release was answered that began at this place, with success or not: what it
     /// freed is free from now on.
     pub fn answered(&mut self, key: u32, began: u64, is_ok: bool) {
         let now = self.now;
-        let KeyRoom { idle, room, clean, .. } = self.key(key);
+        let KeyRoom { idle, room, clean, spoilt, .. } = self.key(key);
         *clean = is_ok;
+        *spoilt |= !is_ok;
         for moment in [idle, room] {
             if moment.place == began {
                 *moment = now;

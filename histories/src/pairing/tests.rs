@@ -714,6 +714,10 @@ fn a_free_lock_that_refuses_whoever_asks_alone_is_a_deadlock() {
     assert_eq!(all(&[&HELD_BY_0, &doubt, &refused, &refused]), "");
     let maybe = ["3 invoke acquire", "3 info acquire"];
     assert_eq!(all(&[&HELD_BY_0, &freed, &maybe, &refused, &refused]), "");
+    // One that died may have a permit, whoever has released another since.
+    let died = ["2 invoke acquire", "2 ok acquire", "2 info death"];
+    let permits = [&HELD_BY_0[..], &died, &freed, &refused, &refused].concat();
+    assert_eq!(unserved("semaphore:2", &permits), "");
 }
 
 #[test]
