@@ -2,8 +2,8 @@
 
 use super::books::{Books, Changed, ClaimStep, Written};
 use super::span::{
-    Trouble, broken, gained, had, lasted, leads, longest_of, longest_until, not_running, ran_wrong,
-    stood_still, unreachable,
+    Trouble, broken, gained, had, lasted, longest_of, longest_until, not_running, ran_wrong,
+    stood_still, unreachable, wall_clock_gain,
 };
 use crate::evidence::Evidence;
 use base::{Cause, Change, F, Kind, Mode, Process};
@@ -236,10 +236,8 @@ pub(super) fn why(
 fn was_thought_overdue(evidence: &Evidence<'_>, claim: &Claim, lost: &Lost) -> bool {
     let life = promised_life(evidence, claim).unwrap_or(evidence.run.info.run.ttl_ns);
     let early = lost.made_ns.saturating_add(life).saturating_sub(lost.at_ns + GRAIN_NS);
-    let lead = |at_ns| leads(evidence, Trouble::ServerClock, claim.process, at_ns);
-    let ahead = lead(lost.at_ns).into_iter().filter(|lead| *lead > 0).sum::<i64>();
-    let behind = lead(lost.made_ns).into_iter().filter(|lead| *lead < 0).sum::<i64>();
-    early > (ahead - behind).unsigned_abs()
+    let gained = wall_clock_gain(evidence, &(lost.made_ns..lost.at_ns));
+    early > gained.max(0).unsigned_abs()
 }
 
 /// Returns true if a lock ran out less than a ttl after its client had asked for more time, and been

@@ -3,7 +3,10 @@
 use crate::evidence::Evidence;
 use crate::faults::FaultSpan;
 use crate::stretches::covered;
-use base::{Action, ClockChange, Data, Family, Fault, LinkFault, Node, Target};
+use base::{
+    Action, Clock, ClockChange, Data, Family, Fault, LinkFault, Mono, Node, Target, WallTime,
+};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// A kind of fault, as it bears on one client.
@@ -201,25 +204,42 @@ pub(super) fn clock_off(
     met(evidence, trouble, process, &during).map(off).reduce(u64::saturating_add)
 }
 
-/// Returns the leads that faults gave the clocks that such trouble is about at a time, in
-/// nanoseconds: of one that is behind, less than nothing.
-pub(super) fn leads(
-    evidence: &Evidence<'_>,
-    trouble: Trouble,
-    process: u32,
-    at_ns: u64,
-) -> Vec<i64> {
-    let lead = |fault_span: &FaultSpan| {
-        let lasted = at_ns.saturating_sub(evidence.span(fault_span).start);
-        match fault_span.fault.action() {
-            Action::Clock(ClockChange::Jump(by)) => by,
-            Action::Clock(ClockChange::Drift(ppm)) => {
-                (drifted(lasted, ppm) as i64) * i64::from(ppm.signum())
-            }
-            _ => -(lasted as i64),
-        }
+/// Returns the time that the wall clock of some server gained at most in a span of time, all faults
+/// on it together, in nanoseconds: less than nothing where each fell behind.
+pub(super) fn wall_clock_gain(evidence: &Evidence<'_>, during: &Range<u64>) -> i64 {
+    let of_servers = |fault_span: &FaultSpan| match fault_span.fault.target() {
+        Target::Node(node @ Node::Server(_)) => Some(*node),
+        _ => None,
     };
-    met(evidence, trouble, process, &(at_ns..at_ns)).map(lead).collect()
+    let servers: BTreeSet<Node> = evidence.fault_spans.iter().filter_map(of_servers).collect();
+    let lead = |server, at_ns| wall_clock_lead(evidence, server, at_ns);
+    let gain = |server| lead(server, during.end) - lead(server, during.start);
+    servers.into_iter().map(gain).max().unwrap_or(0)
+}
+
+/// Returns the lead of a node's wall clock over a right one at a time, in nanoseconds: each fault
+/// changes what those before it have left, and the last to be healed sets the clock right.
+fn wall_clock_lead(evidence: &Evidence<'_>, node: Node, at_ns: u64) -> i64 {
+    let mut changes = Vec::new();
+    for fault_span in &evidence.fault_spans {
+        let (fault, span) = (&fault_span.fault, evidence.span(fault_span));
+        if let (Action::Clock(change), Target::Node(of)) = (fault.action(), fault.target())
+            && *of == node
+        {
+            changes.extend([(span.start, true, change), (span.end, false, change)]);
+        }
+    }
+    changes.retain(|(changed_ns, ..)| *changed_ns <= at_ns);
+    changes.sort_by_key(|(changed_ns, ..)| *changed_ns);
+    let mut clock = Clock::right(WallTime::from_nanos(0), Mono::ZERO, Mono::ZERO);
+    for (changed_ns, begins, change) in changes {
+        let now = Mono::from_nanos(changed_ns);
+        match begins {
+            true => clock.change(change, now),
+            false => drop(clock.undo(change, now)),
+        }
+    }
+    clock.lead_ns(Mono::from_nanos(at_ns))
 }
 
 /// Returns true if a client's clock stood still at some time in a span of it, in nanoseconds.

@@ -1362,6 +1362,12 @@ fn of_the_holders_of_a_semaphore_the_one_that_lost_its_permit_says_why() {
     assert_eq!(cause(&early, "jump c0 "), [Some(Cause::ClientClock)]);
     assert_eq!(cause(&early, "jump s0 "), [Some(Cause::ServerClock)]);
     assert_eq!(cause(&early, "jump c2 "), [Some(Cause::Recovery)]);
+    // What its server's clock lost as it stood still it gains at once when the last fault is over.
+    let later = early.replace("| ", "|       ");
+    let frozen =
+        |drift: &str| format!("{later}\n        freeze s0| [     ]\n        drift s0 | {drift}");
+    assert_eq!(cause(&frozen("  [         ]"), "jump c2 "), [Some(Cause::ServerClock)]);
+    assert_eq!(cause(&frozen("       [    ]"), "jump c2 "), [Some(Cause::Recovery)]);
     // Nobody lost a permit: whoever asked by a wrong clock came before one who had one.
     let kept = early.replace("     o", "      ");
     assert_eq!(cause(&kept, "pause c2"), [Some(Cause::Recipe)]);
