@@ -156,6 +156,16 @@ fn a_check_finds_a_release_that_leaves_the_lock_to_its_ttl() {
     assert!(said.contains("✗ its release frees nothing: whoever waited was granted"), "{said}");
 }
 
+/// A waiter that asks again only after four seconds is slow, and its lock was free.
+#[test]
+fn a_check_tells_a_waiter_that_sleeps_from_a_release_that_frees_nothing() {
+    let folder = TempDir::new().expect("a folder");
+    let output = checked(&folder, "sleeps", &SOUND.replacen("sleep(0.05)", "sleep(4)", 1));
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("later, though it was free before. Say how long a client"), "{said}");
+}
+
 #[test]
 fn libraries_are_as_the_suite_says() {
     let folder = TempDir::new().expect("a folder");
