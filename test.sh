@@ -36,6 +36,7 @@ need redis-server redis-server
 need memcached memcached
 need "$(command -v initdb || find /usr/lib/postgresql/*/bin/initdb 2>/dev/null | head -n 1)" postgresql
 need etcd etcd-server
+need /usr/sbin/mariadbd mariadb-server-core
 need etcdctl etcd-client
 need "/usr/lib/$(uname -m)-linux-gnu/faketime/libfaketimeMT.so.1" faketime
 need "/usr/lib/$(uname -m)-linux-gnu/libmimalloc.so.2" libmimalloc2.0

@@ -1,6 +1,6 @@
 """tooz's locks, with its heartbeat where the store lets them run out.
 
-Tried with 9.1.0 on redis-py 8.1.0, kazoo 2.8.0, pymemcache 3.5.2, etcd3gw 2.7.0 and psycopg2 2.9.5.
+Tried with 9.1.0 on redis-py 8.1.0, kazoo 2.8.0, pymemcache 3.5.2, etcd3gw 2.7.0, psycopg2 2.9.5 and PyMySQL 1.2.4.
 """
 import os
 import time
@@ -20,6 +20,8 @@ def url(ttl):
         return "memcached://" + os.environ["MEMCACHED_SERVERS"] + limits
     if "ETCD_ENDPOINTS" in os.environ:
         return "etcd3+" + os.environ["ETCD_ENDPOINTS"].split(",")[0] + limits
+    if "SERVER" in os.environ:
+        return "mysql://root@" + os.environ["SERVER"] + "/information_schema"
     return os.environ["DATABASE_URL"]
 
 

@@ -8,7 +8,6 @@ mod backend;
 mod cause;
 mod client;
 mod client_ability;
-mod client_command;
 mod clock;
 mod delta;
 mod emplace;
@@ -26,6 +25,7 @@ mod lock_info;
 mod named_server;
 mod nemesis;
 pub mod phrases;
+mod program_command;
 mod readiness;
 mod rng;
 mod run;
@@ -50,7 +50,6 @@ pub use client::{
     PROTOCOL_VERSION, ReplyOutcome, Response,
 };
 pub use client_ability::ClientAbility;
-pub use client_command::ClientCommand;
 pub use clock::{Clock, ClockSetting};
 pub use delta::DeltaDebugger;
 pub use emplace::emplace;
@@ -75,6 +74,7 @@ pub use nemesis::{
     CallView, ClientState, ClientView, Nemesis, NemesisSpec, Next, ServerStanding, ServersNeeded,
     View,
 };
+pub use program_command::ProgramCommand;
 pub use readiness::{Lack, Readiness};
 pub use rng::Rng;
 pub use run::{

@@ -2,8 +2,8 @@
 //! Nothing is skipped: where there is no `redis-server`, this fails.
 
 use base::{
-    Acquire, Action, Backend, ClientCommand, ClientReply, ClientRequest, ClockChange, Command,
-    Effect, Fault, FaultId, Mode, Mono, Node, Notice, Passing,
+    Acquire, Action, Backend, ClientReply, ClientRequest, ClockChange, Command, Effect, Fault,
+    FaultId, Mode, Mono, Node, Notice, Passing, ProgramCommand,
 };
 use local::LocalServers;
 use std::time::Duration;
@@ -23,7 +23,7 @@ struct Clients {
 impl Clients {
     fn start() -> Self {
         let program = env!("CARGO_BIN_EXE_picklock");
-        let client = ClientCommand::new(program, vec!["client".into()]);
+        let client = ProgramCommand::new(program, vec!["client".into()]);
         let topology = &StoreId::Redis.topologies()[0];
         let spec = WorldSpec::new(StoreId::Redis, topology, "redis-set-nx-px", TTL);
         let spec = WorldSpec { clients: 2, ..spec };

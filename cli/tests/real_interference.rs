@@ -1,7 +1,7 @@
 //! A run on real servers to which somebody else does something: it is over, and says nothing green.
 //! Nothing is skipped: where there is no Docker or no server, this fails.
 
-use base::{Backend, ClientCommand, F, Mono, Outcome, Run};
+use base::{Backend, F, Mono, Outcome, ProgramCommand, Run};
 use checkers::Judgement;
 use docker::{DockerServers, ensure_image};
 use local::LocalServers;
@@ -28,7 +28,7 @@ fn disturbed<S: Servers>(algo: &str, act: impl FnOnce(&RealBackend<S>) -> Comman
     let lock = workloads::lock(algo).expect("a lock of the list");
     let setup = Setup::new(&lock, lock.info.run("none", 1)).unwrap_or_else(|e| panic!("{e}"));
     let program = env!("CARGO_BIN_EXE_picklock");
-    let client = ClientCommand::new(program, vec!["client".into()]);
+    let client = ProgramCommand::new(program, vec!["client".into()]);
     let mut backend = RealBackend::start_with(&setup.world, client, &|_| ())
         .unwrap_or_else(|error| panic!("{error}"));
     let mut recorder = Recorder::in_memory();

@@ -166,6 +166,37 @@ fn a_check_tells_a_waiter_that_sleeps_from_a_release_that_frees_nothing() {
     assert!(said.contains("later, though it was free before. Say how long a client"), "{said}");
 }
 
+/// A memcached, as a server that picklock knows nothing of.
+#[test]
+fn a_lock_runs_on_a_server_of_ones_own() {
+    let folder = TempDir::new().expect("a folder");
+    let client = SOUND.replace("MEMCACHED_SERVERS", "SERVER");
+    fs::write(folder.path().join("client.py"), client).expect("written");
+    let bare = "command = \"python3 client.py\"\non = \"custom\"\n";
+    let server = "server = \"memcached -u root -l {host} -p {port}\"\n";
+    fs::write(folder.path().join("bare.toml"), bare).expect("written");
+    fs::write(folder.path().join("lock.toml"), format!("{bare}{server}")).expect("written");
+    let checked = picklock(&folder, &["client", "check", "--lock", "lock.toml"]);
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked));
+    let test = ["test", "--lock", "lock.toml", "--time-limit", "6s", "--nemesis"];
+    let run = |more: &[&str]| picklock(&folder, &[&test[..], more].concat());
+    // It comes back without what it had in memory.
+    let crashed = run(&["crash-server"]);
+    assert_eq!(crashed.status.code(), Some(1), "{}", text(&crashed));
+    assert!(text(&crashed).contains("double hold"), "{}", text(&crashed));
+    for (refused, words) in [
+        (run(&["none", "--backend", "docker"]), "no container has it"),
+        (
+            run(&["link-lose-reply"]),
+            "picklock does not know which bytes of a connection are a call",
+        ),
+        (picklock(&folder, &["test", "--lock", "bare.toml"]), "give its command with server = "),
+    ] {
+        assert_eq!(refused.status.code(), Some(254), "{}", text(&refused));
+        assert!(text(&refused).contains(words), "{}", text(&refused));
+    }
+}
+
 #[test]
 fn libraries_are_as_the_suite_says() {
     let folder = TempDir::new().expect("a folder");

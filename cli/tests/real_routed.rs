@@ -3,8 +3,8 @@
 //! `redis-server`, this fails.
 
 use base::{
-    Acquire, Action, Backend, ClientCommand, ClientReply, ClientRequest, Command, Data, Direction,
-    Fault, Mode, Node, Notice, Passing,
+    Acquire, Action, Backend, ClientReply, ClientRequest, Command, Data, Direction, Fault, Mode,
+    Node, Notice, Passing, ProgramCommand,
 };
 use local::LocalServers;
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ type Servers = RealBackend<LocalServers>;
 /// One client at servers of this topology.
 fn start(topology: &str) -> Servers {
     let program = env!("CARGO_BIN_EXE_picklock");
-    let client = ClientCommand::new(program, vec!["client".into()]);
+    let client = ProgramCommand::new(program, vec!["client".into()]);
     let topology = StoreId::topology(topology).expect("it is in the list");
     let spec = WorldSpec::new(StoreId::Redis, topology, "redis-set-nx-px", TTL);
     let spec = WorldSpec { call_timeout: Duration::from_millis(250), ..spec };

@@ -50,6 +50,11 @@ impl Servers for DockerServers {
         Err(lack.unless("--backend local"))
     }
 
+    fn can_run_servers(ability: Ability) -> Result<(), Lack> {
+        let lack = Lack::of(ability).because("no container has it");
+        Err(lack.unless("--backend local"))
+    }
+
     /// Makes the image, too, if it is missing.
     async fn start(
         store: StoreId,

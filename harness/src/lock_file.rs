@@ -22,6 +22,8 @@ struct LockFields {
     #[serde(default)]
     summary: String,
     command: String,
+    #[serde(default)]
+    server: String,
     on: String,
     ttl: Option<TimeText>,
     permits: Option<NonZeroU32>,
@@ -75,6 +77,7 @@ pub fn read(path: &Path, text: &str) -> Result<TestedLock, ForeignError> {
         name: Some(fields.name.unwrap_or_else(|| stem.into_owned())),
         summary: fields.summary,
         command: fields.command,
+        server: fields.server,
         folder: folder.map(Into::into),
         environment: fields.environment.into_iter().collect(),
         on: fields.on,

@@ -209,6 +209,9 @@ impl Setup {
         if world.client.is_some() && world.store.leads_clients(world.topology) {
             needs.push(Ability::LeadPrograms);
         }
+        if world.server.is_some() && world.given.is_empty() {
+            needs.push(Ability::RunServer);
+        }
         needs
     }
 
@@ -371,6 +374,7 @@ fn world(lock: &TestedLock, run: &RunSpec, task: &Task, links: LinkDelays) -> Wo
         given: given::addresses(lock, run),
         observes_given: run.observe,
         toxiproxy: run.links.map(|it| it.0),
+        server: lock.opener.server().cloned(),
         client: lock.opener.program().cloned(),
         seed: run.seed,
         ..WorldSpec::new(lock.store(), topology(lock, run), lock.name(), run.ttl())

@@ -52,6 +52,10 @@ impl Servers for LocalServers {
         Ok(())
     }
 
+    fn can_run_servers(_: Ability) -> Result<(), Lack> {
+        Ok(())
+    }
+
     async fn start(
         store: StoreId,
         cluster: Cluster,

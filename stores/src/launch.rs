@@ -72,7 +72,8 @@ pub struct Need {
 pub struct Probe {
     /// The bytes to send.
     pub send: &'static [u8],
-    /// The texts of which an answer of a server that serves has one.
+    /// The texts of which an answer of a server that serves has one. None: it takes connections, and
+    /// is not asked.
     pub expect: &'static [&'static str],
 }
 

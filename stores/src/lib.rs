@@ -7,6 +7,7 @@ mod bookkeeper;
 pub mod common_log;
 #[cfg(any(test, feature = "real"))]
 pub mod conformance;
+mod custom;
 mod door;
 pub mod driver;
 mod enumerable;
@@ -127,6 +128,14 @@ macro_rules! stores {
             pub const fn settable_clock(self) -> Result<SettableClock, &'static str> {
                 match self {
                     $(Self::$name => <$store>::SETTABLE_CLOCK,)*
+                }
+            }
+
+            /// Returns `Ok` where a call can be told from a client library's own housekeeping; or
+            /// else the reason why it cannot.
+            pub const fn calls_are_known(self) -> Result<(), &'static str> {
+                match self {
+                    $(Self::$name => <$store>::CALLS_ARE_KNOWN,)*
                 }
             }
 
@@ -299,4 +308,5 @@ stores! {
     Memcached: memcached::Memcached,
     Postgres: postgres::Postgres,
     Etcd: etcd::Etcd,
+    Custom: custom::Custom,
 }

@@ -1,6 +1,6 @@
 //! The interface of a store to the rest of picklock: all that both worlds have to know of it.
 
-use base::{Link, LocalFuture, Protocol, Rng, Wakeups, World};
+use base::{Link, LocalFuture, ProgramCommand, Protocol, Rng, Wakeups, World};
 use std::fmt::Debug;
 use std::rc::Rc;
 use std::time::Duration;
@@ -42,6 +42,9 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// The wall clock of a real server, to be set while it runs; or the reason, as a clause, why
     /// that cannot be.
     const SETTABLE_CLOCK: Result<SettableClock, &'static str>;
+    /// `Ok` where a call on a connection can be told from a client library's own housekeeping; or
+    /// the reason, as a clause, why it cannot.
+    const CALLS_ARE_KNOWN: Result<(), &'static str> = Ok(());
     /// The question that tells what a real server is to the others; `None` where all are alike.
     const STANDING: Option<StandingQuestion> = None;
     /// The ports of a real server that has an address of its own.
@@ -226,6 +229,8 @@ pub struct Cluster {
     /// The addresses of servers that somebody else runs, `host:port` by number; none if they are to
     /// be started.
     pub given: Vec<String>,
+    /// The command that starts a server of somebody else's.
+    pub command: Option<ProgramCommand>,
     /// The number of permits of the lock. The ledger of a semaphore has the members of collections
     /// one by one.
     pub permits: u32,
@@ -234,8 +239,16 @@ pub struct Cluster {
 impl Cluster {
     /// Makes the servers of a topology, with these settings.
     pub fn new(topology: &'static Topology, ttl: Duration, timing: Timing) -> Self {
-        let (sets_clocks, asks_password, given) = (false, true, Vec::new());
-        Self { topology, ttl, timing, sets_clocks, asks_password, given, permits: 1 }
+        Self {
+            topology,
+            ttl,
+            timing,
+            sets_clocks: false,
+            asks_password: true,
+            given: Vec::new(),
+            command: None,
+            permits: 1,
+        }
     }
 
     /// The number of servers.

@@ -2,7 +2,7 @@
 
 use crate::zookeeper::Timing;
 use crate::{Cluster, StoreId, Topology};
-use base::ClientCommand;
+use base::ProgramCommand;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -58,8 +58,10 @@ pub struct WorldSpec {
     /// The Toxiproxy server that the links of clients lead through; `None` for links of our own
     /// alone.
     pub toxiproxy: Option<SocketAddr>,
+    /// The command that starts a server of somebody else's.
+    pub server: Option<ProgramCommand>,
     /// The program of the clients. `None`: picklock itself.
-    pub client: Option<ClientCommand>,
+    pub client: Option<ProgramCommand>,
     /// Seeds everything that is drawn.
     pub seed: u64,
     /// The folder for logs (`log/` of the run folder). `None`: no logs are kept.
@@ -88,6 +90,7 @@ impl WorldSpec {
             given: Vec::new(),
             observes_given: false,
             toxiproxy: None,
+            server: None,
             client: None,
             seed: 1,
             logs: None,
@@ -96,8 +99,12 @@ impl WorldSpec {
 
     /// Returns the servers of the world.
     pub fn cluster(&self) -> Cluster {
-        let (sets_clocks, given, permits) = (self.sets_clocks, self.given.clone(), self.permits);
-        let cluster = Cluster::new(self.topology, self.ttl, self.timing);
-        Cluster { sets_clocks, given, permits, ..cluster }
+        Cluster {
+            sets_clocks: self.sets_clocks,
+            given: self.given.clone(),
+            command: self.server.clone(),
+            permits: self.permits,
+            ..Cluster::new(self.topology, self.ttl, self.timing)
+        }
     }
 }

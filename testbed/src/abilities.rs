@@ -15,7 +15,11 @@ pub fn can<S: Servers>(store: StoreId, ability: Ability) -> Result<(), Lack> {
         Ability::DelayServers => S::can_delay_peers(ability),
         Ability::LeadPrograms => S::can_lead_programs(ability),
         Ability::Reset | Ability::Refuse | Ability::Throttle => Ok(()),
-        Ability::LoseRequest | Ability::LoseReply | Ability::Slow | Ability::Jitter => Ok(()),
+        Ability::RunServer => S::can_run_servers(ability),
+        Ability::LoseRequest | Ability::LoseReply => {
+            store.calls_are_known().map_err(|why| Lack::of(ability).because(why))
+        }
+        Ability::Slow | Ability::Jitter => Ok(()),
         // The vault is the drive loop's, and so are its links.
         Ability::Vault => Ok(()),
         // What a killed process has written is safe with the kernel.

@@ -15,8 +15,8 @@ use super::standings::StandingsTold;
 use super::testbed::Testbed;
 use super::{broken, owner, process, runtime};
 use base::{
-    Backend, BackendError, ClientCommand, ClientRequest, Command, Fault, FaultId, Init, Key,
-    Ledger, Message, Mono, Notice, Passing, Rng, ServerStanding,
+    Backend, BackendError, ClientRequest, Command, Fault, FaultId, Init, Key, Ledger, Message,
+    Mono, Notice, Passing, ProgramCommand, Rng, ServerStanding,
 };
 use futures_util::future::join_all;
 use nix::sys::signal::Signal;
@@ -35,7 +35,7 @@ const STEP: Duration = Duration::from_millis(100);
 /// with the thread that started them.
 pub struct RealBackend<S: Servers> {
     spec: WorldSpec,
-    client_command: ClientCommand,
+    client_command: ProgramCommand,
     /// The name by which its clients, and whatever they start, are found.
     name_for_clients: String,
     runtime: Runtime,
@@ -67,7 +67,7 @@ impl<S: Servers> RealBackend<S> {
     /// As for `start`.
     pub fn start_with(
         spec: &WorldSpec,
-        client_command: ClientCommand,
+        client_command: ProgramCommand,
         progress: &dyn Fn(&str),
     ) -> Result<Self, BackendError> {
         if let Some(folder) = &spec.logs {

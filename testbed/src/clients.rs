@@ -11,7 +11,7 @@ use super::own_process::OwnProcess;
 use super::{broken, lock};
 use answers::{PromptAnswers, ResponseLines};
 use base::{
-    BackendError, ClientCommand, ClientReply, ClientRequest, ClockSetting, Mono, Notice, Response,
+    BackendError, ClientReply, ClientRequest, ClockSetting, Mono, Notice, ProgramCommand, Response,
 };
 use log::ClientLog;
 use std::collections::VecDeque;
@@ -27,9 +27,9 @@ use tokio::sync::oneshot;
 ///
 /// # Errors
 /// Fails when the system does not say where this binary is.
-pub fn built_in_client() -> Result<ClientCommand, BackendError> {
+pub fn built_in_client() -> Result<ProgramCommand, BackendError> {
     let program = std::env::current_exe().map_err(|e| broken("cannot find this binary", e))?;
-    Ok(ClientCommand::new(program, vec!["client".into()]))
+    Ok(ProgramCommand::new(program, vec!["client".into()]))
 }
 
 /// A client process.
@@ -49,7 +49,7 @@ impl RunningClient {
     /// Starts it, under its process number. Call this on a thread that lives as long as the run,
     /// within a runtime.
     pub fn start(
-        command: &ClientCommand,
+        command: &ProgramCommand,
         number: u32,
         logs: Option<&Path>,
         outbox: Arc<NoticeSender>,
@@ -158,7 +158,7 @@ impl RunningClient {
     }
 }
 
-fn process_of(command: &ClientCommand) -> Command {
+fn process_of(command: &ProgramCommand) -> Command {
     let mut it = Command::new(&command.program);
     it.args(&command.args).envs(command.variables.iter().cloned());
     if let Some(folder) = &command.folder {

@@ -71,6 +71,11 @@ impl Servers for GivenServers {
         Err(lack.unless("--backend local"))
     }
 
+    fn can_run_servers(ability: Ability) -> Result<(), Lack> {
+        let lack = Lack::of(ability).because("the servers belong to somebody else");
+        Err(lack.unless("--backend local"))
+    }
+
     /// Takes them as they are, and leaves a mark on each.
     async fn start(
         store: StoreId,

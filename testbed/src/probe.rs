@@ -70,6 +70,9 @@ pub async fn end_of_log(server: &impl StartedServer) -> String {
 
 /// Returns true if the server behind this door answers as one that serves does.
 async fn serves(door: Door, probe: Probe) -> bool {
+    if probe.expect.is_empty() {
+        return TcpStream::connect(door.address).await.is_ok();
+    }
     match timeout(Duration::from_secs(1), ask(&door, probe.send)).await {
         Ok(Ok(answer)) => probe.expect.iter().any(|expected| answer.contains(expected)),
         Ok(Err(_)) | Err(_) => false,

@@ -52,6 +52,12 @@ pub trait Servers: Sized + 'static {
     /// Fails with what they lack.
     fn can_lead_programs(ability: Ability) -> Result<(), Lack>;
 
+    /// Checks that such servers can be started by a command of somebody else's.
+    ///
+    /// # Errors
+    /// Fails with what they lack.
+    fn can_run_servers(ability: Ability) -> Result<(), Lack>;
+
     /// Starts them and waits until they all serve; `progress` is told what goes on, line by line.
     /// When one cannot be started, none is left. First removes what killed runs left behind.
     async fn start(

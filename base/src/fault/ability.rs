@@ -45,6 +45,7 @@ abilities! {
     Jitter: "delay messages over a link by chance",
     Throttle: "limit the bandwidth of a link",
     Vault: "disturb the links of the vault",
+    RunServer: "start a server by a command of yours",
     LeadPrograms: "lead a program over its own links to where servers tell it to go",
 }
 

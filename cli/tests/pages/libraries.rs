@@ -35,12 +35,6 @@ been run by picklock. Each says so in its first lines.
 | Redisson, `RLock` | [not-run/RedissonLock.java](../adapters/not-run/RedissonLock.java) |
 | redsync 4 | [not-run/redsync_mutex.go](../adapters/not-run/redsync_mutex.go) |
 | ShedLock, with Jedis 4 | [not-run/ShedLock.java](../adapters/not-run/ShedLock.java) |
-
-## Locks of MySQL and MariaDB
-
-picklock has no MySQL among its stores (`picklock list topologies`), so locks by `GET_LOCK`, such as those of PyMySQLLock
-and of tooz on MySQL, are not run, and no row is about them. They belong to a session, as `pg_advisory_lock` does; the
-rows of psycopg2, PALs and tooz on PostgreSQL say what that means there, and nothing of MySQL.
 ";
 
 /// Returns the page.

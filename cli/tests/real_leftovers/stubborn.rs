@@ -5,7 +5,7 @@ use super::{
     LIMIT, ended, files, in_docker, picklock, place, processes, test_on, until_in_full_swing,
     until_no_processes,
 };
-use base::{ClientCommand, RunSpec};
+use base::{ProgramCommand, RunSpec};
 use docker::ensure_image;
 use local::LocalServers;
 use picklock::drive::{DriveError, Recorder, Watcher, drive};
@@ -64,7 +64,7 @@ fn clients_that_ignore_signals_are_ended_with_their_run() {
         let setup = Setup::new(&lock, run).unwrap_or_else(|why| panic!("{why}"));
         let picklock = env!("CARGO_BIN_EXE_picklock").to_owned();
         let args = ["-c".into(), STUBBORN.into(), picklock, mark.clone()].to_vec();
-        let client = ClientCommand::new("/bin/bash", args);
+        let client = ProgramCommand::new("/bin/bash", args);
         let backend = RealBackend::<LocalServers>::start_with(&setup.world, client, &|_| ());
         let mut backend = backend.unwrap_or_else(|error| panic!("{error}"));
         let mut recorder = Recorder::in_memory();

@@ -11,7 +11,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use stores::StoreId;
 
-/// A lock for each topology.
+/// A lock for each topology whose servers picklock knows how to start.
 pub const LOCKS: [(&str, &str); 9] = [
     ("postgres", "postgres-advisory"),
     ("zookeeper-x3", "zk-sequential"),
@@ -106,7 +106,8 @@ fn listening() -> Vec<(u64, String)> {
 
 #[test]
 fn a_run_on_any_topology_that_is_killed_at_any_moment_leaves_nothing() {
-    let names: BTreeSet<&str> = StoreId::all_topologies().map(|on| on.name).collect();
+    let names = StoreId::all_topologies().map(|on| on.name);
+    let names: BTreeSet<&str> = names.filter(|name| *name != "custom").collect();
     assert_eq!(names, LOCKS.iter().map(|(on, _)| *on).collect(), "each topology has a lock");
     let mut rng = Rng::new(std::process::id().into());
     for round in 0..rounds(6) {

@@ -12,6 +12,14 @@ pub enum ForeignError {
     /// The command is none.
     #[error("`{0}` is no command: give a program with its arguments, as a shell takes them")]
     Command(String),
+    /// The command of its server is none.
+    #[error("`{0}` is no command: give the server with its arguments, as a shell takes them")]
+    Server(String),
+    /// The command of a server is given where picklock starts the servers itself.
+    #[error(
+        "picklock starts the servers of {0} itself: leave `server` out, or write on = \"custom\""
+    )]
+    KnownServer(String),
     /// A name is not in its list.
     #[error(transparent)]
     Unlisted(#[from] Unlisted),
@@ -53,6 +61,7 @@ impl ForeignError {
     pub const fn field(&self) -> &'static str {
         match self {
             Self::Command(_) => "command",
+            Self::Server(_) | Self::KnownServer(_) => "server",
             Self::Unlisted(_) | Self::Servers => "on",
             Self::Promise(_) => "promises",
             Self::Recovery => "recovers-within",

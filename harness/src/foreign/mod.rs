@@ -13,7 +13,7 @@ pub use promises::Promises;
 #[cfg(feature = "cli")]
 pub use words::{PROMISE_WORDS, PromiseWord, promised};
 
-use base::{ClientCommand, Known, LockInfo, LockName, nanos};
+use base::{Known, LockInfo, LockName, ProgramCommand, nanos};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +37,8 @@ pub struct ForeignLock {
     pub folder: Option<PathBuf>,
     /// The variables that are added to its environment.
     pub environment: Vec<(String, String)>,
+    /// The command that starts its server, as a shell takes it. Empty: picklock knows how.
+    pub server: String,
     /// The name of its topology.
     pub on: String,
     /// Its time to live, or session time-out. `None`: the usual one of the store.
@@ -55,7 +57,7 @@ impl ForeignLock {
     /// # Errors
     /// Fails at the first mistake, with what to write instead.
     pub fn tested(self) -> Result<TestedLock, ForeignError> {
-        let command = self.client_command()?;
+        let command = self.command(&self.command, ForeignError::Command)?;
         let name = self.name.clone().unwrap_or_else(|| name_of(&command));
         let program = self.program(command)?;
         self.opened_by(name, Arc::new(program))
@@ -64,10 +66,17 @@ impl ForeignLock {
     /// Returns the way in which this program takes the lock.
     ///
     /// # Errors
-    /// Fails when its topology is none.
-    pub fn program(&self, command: ClientCommand) -> Result<ProgramLock, ForeignError> {
+    /// Fails when its topology is none, or has servers that picklock starts in another way.
+    pub fn program(&self, command: ProgramCommand) -> Result<ProgramLock, ForeignError> {
         let (store, topology) = topology(&self.on)?;
-        Ok(ProgramLock { topology, store, command })
+        let server = match self.server.as_str() {
+            "" => None,
+            _ if store != StoreId::Custom => {
+                return Err(ForeignError::KnownServer(self.on.clone()));
+            }
+            server => Some(self.command(server, ForeignError::Server)?),
+        };
+        Ok(ProgramLock { topology, store, command, server })
     }
 
     /// Makes a lock that can be tested of it, with this name, which its client opens in this way.
@@ -104,16 +113,21 @@ impl ForeignLock {
         Ok(TestedLock { info: Arc::new(info), opener })
     }
 
-    fn client_command(&self) -> Result<ClientCommand, ForeignError> {
-        let words = shlex::split(&self.command).unwrap_or_default();
+    /// Returns one of its commands, from its text.
+    fn command(
+        &self,
+        text: &str,
+        none: fn(String) -> ForeignError,
+    ) -> Result<ProgramCommand, ForeignError> {
+        let words = shlex::split(text).unwrap_or_default();
         let Some((program, args)) = words.split_first() else {
-            return Err(ForeignError::Command(self.command.clone()));
+            return Err(none(text.into()));
         };
         let is_none = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
         if let Some(name) = self.environment.iter().map(|(name, _)| name).find(is_none) {
             return Err(ForeignError::Variable(name.clone()));
         }
-        Ok(ClientCommand {
+        Ok(ProgramCommand {
             program: program.into(),
             args: args.to_vec(),
             folder: self.folder.clone(),
@@ -163,7 +177,7 @@ fn topology(name: &str) -> Result<(StoreId, &'static Topology), ForeignError> {
 }
 
 /// Returns the name of a program: that of the first file that it is given, or its own.
-fn name_of(command: &ClientCommand) -> String {
+fn name_of(command: &ProgramCommand) -> String {
     let is_file = |arg: &&String| !arg.starts_with('-') && Path::new(arg).extension().is_some();
     let file = command.args.iter().find(is_file).map(PathBuf::from);
     let file = file.unwrap_or_else(|| command.program.clone());

@@ -4,7 +4,7 @@ use super::*;
 fn a_program_is_named_after_its_file() {
     let named = |command: &str| {
         let words: Vec<String> = command.split(' ').map(String::from).collect();
-        name_of(&ClientCommand::new(&words[0], words[1..].to_vec()))
+        name_of(&ProgramCommand::new(&words[0], words[1..].to_vec()))
     };
     assert_eq!(named("python3 -u adapters/my_lock.py"), "my_lock");
     assert_eq!(named("./target/debug/lock --fast"), "lock");

@@ -1,7 +1,7 @@
 //! A lab on real servers: picklock starts them as processes, and each client is the program of the
 //! test again (`role.rs`). A run is led by the engine of programs, and judged as any other.
 
-use base::{ClientCommand, Lack, Outcome, Readiness, RunSpec, nanos};
+use base::{Lack, Outcome, ProgramCommand, Readiness, RunSpec, nanos};
 use checkers::Judgement;
 use std::convert::Infallible;
 use std::fs::File;
@@ -100,14 +100,14 @@ fn take(lab: &Lab) -> Result<Infallible, LabError> {
 }
 
 /// Returns the command that starts a client of the lab with this number in this test.
-fn command(number: u64) -> Result<ClientCommand, LabError> {
+fn command(number: u64) -> Result<ProgramCommand, LabError> {
     let test = std::thread::current().name().map(str::to_owned);
     let test = test.filter(|it| it != "main").ok_or(LabError::NoTest)?;
     let program = std::env::current_exe().map_err(|why| LabError::Client(why.to_string()))?;
     let program = program.display().to_string();
     let args = ["-c", REDIRECTED, &program, &test, "--exact", "--nocapture", "--include-ignored"];
     let variables = vec![(CLIENT_VARIABLE.into(), number.to_string())];
-    Ok(ClientCommand { variables, ..ClientCommand::new("sh", args.map(String::from).into()) })
+    Ok(ProgramCommand { variables, ..ProgramCommand::new("sh", args.map(String::from).into()) })
 }
 
 impl Lab {

@@ -31,6 +31,19 @@ fn a_definition_says_all_about_a_lock() {
 }
 
 #[test]
+fn a_server_of_ones_own_has_a_command_of_its_own() {
+    let text = "command = \"./lock\"\non = \"custom\"\nserver = \"mysqld --port {port}\"";
+    let lock = defined(text).expect("a definition");
+    let server = lock.opener.server().expect("a server");
+    assert_eq!((server.program.to_str(), &*server.args[1]), (Some("mysqld"), "{port}"));
+    assert_eq!(server.folder.as_deref(), Some(Path::new("some")));
+    assert!(
+        defined("command = \"./lock\"\non = \"redis\"")
+            .is_ok_and(|it| it.opener.server().is_none())
+    );
+}
+
+#[test]
 fn a_mistake_in_a_definition_is_told_with_its_place() {
     let wrong = [
         "on = \"redis\"",
@@ -41,6 +54,8 @@ fn a_mistake_in_a_definition_is_told_with_its_place() {
         "command = \"x\"\non = \"redis\"\nname = \"../x\"",
         "command = \"x\"\non = \"redis\"\nknown = [\"double hold\"]",
         "command = \"x\"\non = \"redis\"\nport = 1",
+        "command = \"x\"\non = \"redis\"\nserver = \"redis-server\"",
+        "command = \"x\"\non = \"custom\"\nserver = \"'\"",
         "command = \"x\"\non = \"redis\"\nrecovers-within = \"0s\"",
         "command = \"x\"\non = \"redis\"\npromises = [\"wakes-next\", \"wakes-all\"]",
         "command = \"x\"\non = \"redis\"\n[environment]\n\"LEVEL=debug\" = \"\"",
@@ -54,7 +69,9 @@ fn a_mistake_in_a_definition_is_told_with_its_place() {
         `some/my-lock.toml`, line 1, column 1: `'x` is no command: give a program with its arguments, as a shell takes them
         `some/my-lock.toml`, line 3, column 1: `../x` is no name of a lock: it has letters, digits, dots, dashes and underscores, begins with a letter or a digit, and has at most 100 of them; give it one with name = "…" in a definition file (docs/own-lock.md)
         `some/my-lock.toml`, line 3, column 1: a known weakness has a cause: write `double hold by …`, such as `double hold by holder-paused`
-        `some/my-lock.toml`, line 3, column 1: unknown field `port`, expected one of `name`, `summary`, `command`, `on`, `ttl`, `permits`, `promises`, `back-off`, `recovers-within`, `environment`, `known`
+        `some/my-lock.toml`, line 3, column 1: unknown field `port`, expected one of `name`, `summary`, `command`, `server`, `on`, `ttl`, `permits`, `promises`, `back-off`, `recovers-within`, `environment`, `known`
+        `some/my-lock.toml`, line 3, column 1: picklock starts the servers of redis itself: leave `server` out, or write on = "custom"
+        `some/my-lock.toml`, line 3, column 1: `'` is no command: give the server with its arguments, as a shell takes them
         `some/my-lock.toml`, line 3, column 1: no lock is free again within 0s of its holder's death: give the longest time that it takes, such as 3s
         `some/my-lock.toml`, line 3, column 1: `wakes-next` and `wakes-all` cannot both be kept: leave one out
         `some/my-lock.toml`, line 3, column 1: `LEVEL=debug` is no name of a variable: one is not empty, and has neither `=` nor NUL in it

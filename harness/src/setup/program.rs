@@ -2,6 +2,7 @@
 //! does for a fault, nobody does there.
 
 use base::{Ability, ClientAbility, Task};
+use stores::{StoreId, WorldSpec};
 use workloads::TestedLock;
 
 use super::Setup;
@@ -16,6 +17,12 @@ pub enum ProgramError {
          own: --client \"faketime -f +10s …\""
     )]
     Clock(Ability),
+    /// Nobody says how its server is started.
+    #[error(
+        "{0} runs on a server of your own: give its command with server = \"…\" in the definition \
+         file (docs/own-lock.md), or its address with --servers server-0=HOST:PORT"
+    )]
+    Server(String),
     /// The fault script waits for a command that only picklock's own clients name.
     #[error(
         "a fault script cannot wait for a command of {0}, a program that does not name its commands; \
@@ -39,6 +46,10 @@ pub(super) fn needed(lock: &TestedLock, task: &Task) -> Vec<ClientAbility> {
 pub(super) fn check(setup: &Setup) -> Result<(), ProgramError> {
     if setup.world.client.is_none() {
         return Ok(());
+    }
+    let WorldSpec { store, server, given, .. } = &setup.world;
+    if *store == StoreId::Custom && server.is_none() && given.is_empty() {
+        return Err(ProgramError::Server(setup.lock.name().into()));
     }
     let clocks = [Ability::ClientClock, Ability::ClientClockRate];
     if let Some(ability) = setup.needs().into_iter().find(|it| clocks.contains(it)) {

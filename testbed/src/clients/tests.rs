@@ -26,7 +26,7 @@ struct Rig {
 fn rig(script: &str) -> Rig {
     let clock = RunClock::start();
     let (outbox, inbox) = notices(clock);
-    let command = ClientCommand::new("/bin/sh", vec!["-c".into(), script.into()]);
+    let command = ProgramCommand::new("/bin/sh", vec!["-c".into(), script.into()]);
     let client = RunningClient::start(&command, 3, None, Arc::new(outbox)).unwrap();
     Rig { client, clock, inbox, pending: VecDeque::new() }
 }

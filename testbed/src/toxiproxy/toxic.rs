@@ -82,7 +82,9 @@ pub fn can(ability: Ability) -> Result<(), Lack> {
         Ability::ServerClock | Ability::ServerClockRate => return Ok(()),
         Ability::ClientClock | Ability::ClientClockRate => return Ok(()),
         Ability::CutServers | Ability::DelayServers => return Ok(()),
-        Ability::Evict | Ability::Vault | Ability::LeadPrograms => return Ok(()),
+        Ability::Evict | Ability::Vault | Ability::LeadPrograms | Ability::RunServer => {
+            return Ok(());
+        }
     };
     let reason = format!("Toxiproxy cannot {ability} as it should: {why}");
     Err(Lack { reason, fix: Some("leave --links out".into()) })

@@ -2,8 +2,8 @@
 //! each backend. Shell scripts stand in for the clients.
 
 use base::{
-    Action, Backend, ClientCommand, ClientReply, ClientRequest, ClockChange, Command, Data,
-    Direction, Effect, Fault, FaultId, LinkFault, Message, Mono, Node, Notice, Passing,
+    Action, Backend, ClientReply, ClientRequest, ClockChange, Command, Data, Direction, Effect,
+    Fault, FaultId, LinkFault, Message, Mono, Node, Notice, Passing, ProgramCommand,
     ServerStanding,
 };
 use std::io::{Read, Write};
@@ -110,7 +110,7 @@ pub fn start_world<S: Servers>(spec: &WorldSpec) -> RealBackend<S> {
 }
 
 fn start<S: Servers>(spec: &WorldSpec, script: &str) -> RealBackend<S> {
-    let client = ClientCommand::new("/bin/bash", vec!["-c".into(), script.into()]);
+    let client = ProgramCommand::new("/bin/bash", vec!["-c".into(), script.into()]);
     RealBackend::start_with(spec, client, &|_| {}).unwrap()
 }
 

@@ -49,7 +49,7 @@ mod zk_sequential_herd;
 mod zk_sequential_naive;
 mod zookeeper;
 
-use base::{ClientCommand, Key, Known, Lock, LockInfo, Promises, nanos};
+use base::{Key, Known, Lock, LockInfo, ProgramCommand, Promises, nanos};
 pub use known::{Breaks, on_servers, unpromised};
 pub use process_fields::ProcessFields;
 pub use program::ProgramLock;
@@ -292,7 +292,12 @@ pub trait Opens: Any + Send + Sync {
 
     /// Returns the command of the program that takes the lock; `None` where picklock's own client
     /// does.
-    fn program(&self) -> Option<&ClientCommand> {
+    fn program(&self) -> Option<&ProgramCommand> {
+        None
+    }
+
+    /// Returns the command that starts its server; `None` where picklock knows how.
+    fn server(&self) -> Option<&ProgramCommand> {
         None
     }
 }

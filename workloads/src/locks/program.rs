@@ -1,6 +1,6 @@
 //! A lock that a program of somebody else takes: it is opened by starting the program.
 
-use base::{ClientCommand, Shape};
+use base::{ProgramCommand, Shape};
 use std::sync::Arc;
 use std::time::Duration;
 use stores::{StoreId, Topology};
@@ -15,7 +15,9 @@ pub struct ProgramLock {
     /// The store of these servers.
     pub store: StoreId,
     /// The command that starts it.
-    pub command: ClientCommand,
+    pub command: ProgramCommand,
+    /// The command that starts its server. `None`: picklock knows how.
+    pub server: Option<ProgramCommand>,
 }
 
 impl Opens for ProgramLock {
@@ -35,7 +37,11 @@ impl Opens for ProgramLock {
         Arc::new(self.clone())
     }
 
-    fn program(&self) -> Option<&ClientCommand> {
+    fn program(&self) -> Option<&ProgramCommand> {
         Some(&self.command)
+    }
+
+    fn server(&self) -> Option<&ProgramCommand> {
+        self.server.as_ref()
     }
 }

@@ -1,6 +1,6 @@
 //! Servers that somebody else runs, and how real servers are started at all.
 
-use base::{Backend, BackendError, ClientCommand, Readiness};
+use base::{Backend, BackendError, ProgramCommand, Readiness};
 use stores::WorldSpec;
 use testbed::{GivenServers, RealBackend, Servers, built_in_client};
 
@@ -31,7 +31,7 @@ pub fn start<S: Servers>(
 ) -> Result<Box<dyn Backend>, BackendError> {
     let world = WorldSpec { logs: means.logs, ..setup.world.clone() };
     let client = match means.client {
-        Some((program, args)) => ClientCommand::new(program, args),
+        Some((program, args)) => ProgramCommand::new(program, args),
         None => built_in_client()?,
     };
     Ok(Box::new(RealBackend::<S>::start_with(&world, client, means.progress)?))
