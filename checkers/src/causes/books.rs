@@ -202,18 +202,20 @@ impl Books {
         claim: &Claim,
         (thing, until_ns): (usize, u64),
     ) -> Option<u64> {
+        // Both lists are in the order of time; a client that is refused all the time has long ones.
         let from = evidence.time(claim.invoke);
-        let claims = self.claims.get(&claim.process)?.iter();
-        let invoked = claims.map(|place| evidence.time(evidence.claims.claims[*place].invoke));
-        let next = invoked.filter(|at_ns| *at_ns > from).min().unwrap_or(u64::MAX);
-        let writes = self.writes.get(&claim.process)?.iter();
-        let mut ours = writes.filter(|write| {
-            write.thing == thing && (from..next).contains(&write.at_ns) && write.at_ns <= until_ns
-        });
+        let claims = self.claims.get(&claim.process)?;
+        let invoked = |place: &usize| evidence.time(evidence.claims.claims[*place].invoke);
+        let next = claims.partition_point(|place| invoked(place) <= from);
+        let next = claims.get(next).map_or(u64::MAX, invoked);
+        let writes = self.writes.get(&claim.process)?;
+        let first = writes.partition_point(|write| write.at_ns < from);
+        let ours = writes[first..].iter().take_while(|it| it.at_ns < next && it.at_ns <= until_ns);
+        let mut ours = ours.filter(|write| write.thing == thing);
         let (part, None) = (ours.next()?, ours.next()) else { return None };
         let mut later = self.after(*part).iter().take_while(|it| it.at_ns <= until_ns);
         let stands = later.all(|it| matches!(it.change, Change::Written(_) | Change::Restored));
-        (self.is_shared(thing) && stands).then_some(part.at_ns)
+        stands.then_some(part.at_ns)
     }
 
     /// Returns true if the process of a claim removed something of what it had taken, between these

@@ -87,8 +87,9 @@ fn left_by<'a>(
     at_ns: u64,
 ) -> Option<(&'a Claim, Cause)> {
     let left = case.left(books, at_ns);
-    let shared = |thing: &Standing| part_of_one_gone(case, books, key, (thing.write.thing, at_ns));
-    let parts = left.standing.get(&key).into_iter().flatten().filter_map(shared);
+    let standing = left.standing.get(&key).into_iter().flatten().map(|it| it.write.thing);
+    let shared = standing.filter(|thing| books.is_shared(*thing));
+    let parts = shared.filter_map(|thing| part_of_one_gone(case, books, key, (thing, at_ns)));
     if let Some((made_ns, claim)) = parts.min_by_key(|(made_ns, _)| *made_ns) {
         return Some((claim, why_left(case, claim, Some(made_ns))));
     }
