@@ -15,6 +15,7 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("sherlock", "adapters/python/sherlock_redis.toml"),
     ("huey", "adapters/python/huey_lock.toml"),
     ("aioredlock", "adapters/python/aioredlock.toml"),
+    ("pymysqllock", "adapters/python/pymysqllock.toml"),
     ("pals", "adapters/python/pals.toml"),
     ("python-etcd3", "adapters/python/etcd3_lock.toml"),
     ("etcd3", "adapters/python/etcd3_lock.toml"),

@@ -75,6 +75,7 @@ pub fn can(ability: Ability) -> Result<(), Lack> {
         Ability::Cut => "it discards what a cut link delivers later",
         Ability::Refuse => "it breaks the connections that are open, too",
         Ability::LoseRequest | Ability::LoseReply => "it knows bytes, and no calls",
+        Ability::RunServer => "no question is known that the server would answer over it",
         Ability::Jitter => "it does not tell which delays it has drawn",
         Ability::Reset | Ability::Slow | Ability::Throttle => return Ok(()),
         // These are not about links between clients and servers.
@@ -82,9 +83,7 @@ pub fn can(ability: Ability) -> Result<(), Lack> {
         Ability::ServerClock | Ability::ServerClockRate => return Ok(()),
         Ability::ClientClock | Ability::ClientClockRate => return Ok(()),
         Ability::CutServers | Ability::DelayServers => return Ok(()),
-        Ability::Evict | Ability::Vault | Ability::LeadPrograms | Ability::RunServer => {
-            return Ok(());
-        }
+        Ability::Evict | Ability::Vault | Ability::LeadPrograms => return Ok(()),
     };
     let reason = format!("Toxiproxy cannot {ability} as it should: {why}");
     Err(Lack { reason, fix: Some("leave --links out".into()) })
