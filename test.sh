@@ -116,18 +116,20 @@ step "formatting"
 cargo fmt --all -- --check
 eighth=$(which_eighth)
 tests() { cargo test --release --workspace "$@"; }
-# Two lanes of tests that wait most of the time, one after the other in each; and those that look at all of the machine,
-# are about its speed, or make as many runs at a time as it bears. All but the one that needs the build with Toxiproxy.
+# Three lanes of tests that wait most of the time, one after the other in each; and those that look at all of the machine,
+# or make as many runs at a time as it bears. All but the one that needs the build with Toxiproxy.
 lane_1=(real_table real_ledger real_script)
-lane_2=(real_conformance real_helpers real_lab real_routed)
-alone=(real_own_lock real_backend real_clock real_given real_interference real_killed real_leftovers)
+lane_2=(real_conformance real_helpers real_lab real_routed real_interference)
+lane_3=(real_given real_clock)
+lanes=("${lane_1[@]}" "${lane_2[@]}" "${lane_3[@]}")
+alone=(real_own_lock real_backend real_killed real_leftovers)
 step "the build of picklock and of its tests on real servers"
-built=$(printf -- ' --test %s' "${lane_1[@]}" "${lane_2[@]}" "${alone[@]}")
+built=$(printf -- ' --test %s' "${lanes[@]}" "${alone[@]}")
 # shellcheck disable=SC2086
 CARGO_TERM_COLOR=never tests --no-run $built 2>&1 | tee target/built.log
 # Runs tests by their programs: while something is built, as what only computes is, no `cargo` can begin.
 programs() { for name in "$@"; do sed -n "s|.*Executable tests/$name[./].*(\(.*\))|\1|p" target/built.log; done; }
-for name in "${lane_1[@]}" "${lane_2[@]}" "${alone[@]}"; do
+for name in "${lanes[@]}" "${alone[@]}"; do
     [ -n "$(programs "$name")" ] || { echo "there is no test program of $name" >&2; exit 1; }
 done
 run_alone() {
@@ -165,13 +167,15 @@ trap 'kill -- -$computed $layers 2>/dev/null || true' EXIT
 wait $layers || true
 export PICKLOCK_EIGHTH=$eighth
 step "tests on real servers: models, faults, and eighth $eighth of the rows and libraries"
-run_in_lane $(programs "${lane_2[@]}") >target/lane.log 2>&1 &
-lane=$!
-trap 'kill -- -$computed $lane 2>/dev/null || true' EXIT
+run_in_lane $(programs "${lane_2[@]}") >target/lane-2.log 2>&1 &
+second=$!
+run_in_lane $(programs "${lane_3[@]}") >target/lane-3.log 2>&1 &
+third=$!
+trap 'kill -- -$computed $second $third 2>/dev/null || true' EXIT
 run_in_lane $(programs "${lane_1[@]}")
-wait $lane
+wait $second $third
 trap 'kill -- -$computed 2>/dev/null || true' EXIT
-cat target/lane.log
+cat target/lane-2.log target/lane-3.log
 step "tests on real servers: how they are run, what is left of them, and what failed beside others"
 run_alone $(programs "${alone[@]}") $(cat target/again)
 step "tests that only compute"

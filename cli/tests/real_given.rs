@@ -411,8 +411,18 @@ fn a_program_leaves_no_keys_on_an_etcd() {
     let servers = start("etcd-x3");
     put_theirs(&servers);
     program_holds(servers.addresses(), "go/etcd_mutex.toml", "crash-client");
+    // One that was killed before it had a key leaves its lease, which runs out.
+    let begun = Instant::now();
+    while begun.elapsed() < LIMIT && !post(&servers, LEASES, "{}").contains(THEIR_LEASE) {
+        sleep(Duration::from_millis(100));
+    }
     only_theirs(&servers);
 }
+
+const LEASES: &str = "/v3/lease/leases";
+
+/// The list of leases that has only that of somebody else.
+const THEIR_LEASE: &str = r#""leases":[{"ID":"7"}]"#;
 
 /// Puts a key and a lease of somebody else on an etcd.
 fn put_theirs(servers: &RealServers) {
@@ -425,8 +435,8 @@ fn put_theirs(servers: &RealServers) {
 fn only_theirs(servers: &RealServers) {
     let left = post(servers, "/v3/kv/range", r#"{"key":"AA==","range_end":"AA=="}"#);
     assert!(left.contains(r#""count":"1""#) && left.contains("dGhlaXJz"), "{left}");
-    let leases = post(servers, "/v3/lease/leases", "{}");
-    assert!(leases.contains(r#""leases":[{"ID":"7"}]"#), "{leases}");
+    let leases = post(servers, LEASES, "{}");
+    assert!(leases.contains(THEIR_LEASE), "{leases}");
 }
 
 fn post(servers: &RealServers, path: &str, body: &str) -> String {
