@@ -79,7 +79,7 @@ fn program_holds(addresses: &[SocketAddr], adapter: &str, nemesis: &str) -> Stri
     let path = std::env::var("PATH").expect("there is one");
     let mut command = Command::new(PICKLOCK);
     command.args(["test", "--seed", "1", "--servers", &named(addresses), "--lock", &adapter]);
-    command.args(["--nemesis", nemesis, "--time-limit", "8s"]);
+    command.args(["--nemesis", nemesis, "--time-limit", "12s"]);
     let folder = TempDir::new().expect("a folder");
     command.current_dir(folder.path()).env("PATH", format!("/usr/bin:{path}"));
     held(&command.output().expect("it runs"))
@@ -346,7 +346,9 @@ fn runs_from_two_machines_leave_each_other_alone() {
     killed.wait().expect("it has ended");
     let mut run = start("45s", 2);
     holds(servers.addresses(), what[1], what[3]);
-    assert!(run.try_wait().expect("a child").is_none(), "it ended before the one beside it");
+    if run.try_wait().expect("a child").is_some() {
+        panic!("it ended before the one beside it: {:?}", run.wait_with_output());
+    }
     assert_eq!(runs_elsewhere(address), 2);
     let output = run.wait_with_output().expect("it ends");
     let why = String::from_utf8_lossy(&output.stderr);

@@ -178,16 +178,19 @@ fn a_lock_runs_on_a_server_of_ones_own() {
     fs::write(folder.path().join("lock.toml"), format!("{bare}{server}")).expect("written");
     let checked = picklock(&folder, &["client", "check", "--lock", "lock.toml"]);
     assert_eq!(checked.status.code(), Some(0), "{}", text(&checked));
-    let test = ["test", "--lock", "lock.toml", "--time-limit", "6s", "--nemesis"];
+    let test = ["test", "--lock", "lock.toml", "--time-limit", "6s"];
     let run = |more: &[&str]| picklock(&folder, &[&test[..], more].concat());
     // It comes back without what it had in memory.
-    let crashed = run(&["crash-server"]);
+    let crash = "[[fault]]\naction = \"crash\"\ntarget = \"server-0\"\nwhen = \"working\"\n\
+                 lasts = \"100ms\"\n";
+    fs::write(folder.path().join("crash.toml"), crash).expect("written");
+    let crashed = run(&["--script", "crash.toml", "--hold", "exact:2s"]);
     assert_eq!(crashed.status.code(), Some(1), "{}", text(&crashed));
     assert!(text(&crashed).contains("double hold"), "{}", text(&crashed));
     for (refused, words) in [
-        (run(&["none", "--backend", "docker"]), "no container has it"),
+        (run(&["--nemesis", "none", "--backend", "docker"]), "no container has it"),
         (
-            run(&["link-lose-reply"]),
+            run(&["--nemesis", "link-lose-reply"]),
             "picklock does not know which bytes of a connection are a call",
         ),
         (picklock(&folder, &["test", "--lock", "bare.toml"]), "give its command with server = "),
