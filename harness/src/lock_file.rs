@@ -31,6 +31,7 @@ struct LockFields {
     promises: Vec<String>,
     back_off: Option<TimeText>,
     recovers_within: Option<TimeText>,
+    start_up: Option<TimeText>,
     #[serde(default)]
     environment: BTreeMap<String, String>,
     #[serde(default)]
@@ -78,6 +79,7 @@ pub fn read(path: &Path, text: &str) -> Result<TestedLock, ForeignError> {
         summary: fields.summary,
         command: fields.command,
         server: fields.server,
+        start_up: fields.start_up.map(|it| it.0),
         folder: folder.map(Into::into),
         environment: fields.environment.into_iter().collect(),
         on: fields.on,

@@ -306,6 +306,7 @@ fn plan(
         peers: topology(lock, run).has_peers(),
         ttl: run.ttl(),
         fault_scale: run.fault_scale(),
+        start_up: lock.opener.start_up(),
         time_limit: run.time_limit(),
         quiet: Duration::from_nanos(info.quiet_ns),
         call_timeout: run.call_timeout(),

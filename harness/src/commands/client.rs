@@ -35,7 +35,7 @@ fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
     (world.prepare)(&hint).map_err(Failure::could_not)?;
     let start = Start { choices: None, logs: None, client: None, progress: &|_| () };
     let backend = (world.start)(&setup, start).map_err(Failure::could_not)?;
-    let mut trial = ClientTrial::of(backend, &lock.info.promises, setup.world.topology.servers());
+    let mut trial = ClientTrial::of(backend, &setup);
     let ended = trial.take();
     if let Err(why) = ended {
         trial.tell(Err(why)).map_err(Failure::could_not)?;

@@ -9,9 +9,10 @@ mod tests;
 mod vault;
 mod worker;
 
+use base::units::span;
 use base::{
     Backend, BackendError, F, Facts, Kind, Message, Mono, Nemesis, Notice, Process, Rng,
-    ServerStanding, Stall,
+    ServerStanding, Stall, nanos,
 };
 use std::time::Duration;
 use stores::vault::Vault;
@@ -23,7 +24,7 @@ use recorder::FaultOutcome;
 pub use recorder::{EVENT, Recorder};
 use vault::VaultNode;
 
-/// The longest time that a run waits for its clients to come up, and for its faults to be healed.
+/// The longest time that a run waits for its faults to be healed.
 const SETTLE: Duration = Duration::from_secs(60);
 
 /// The reason why a run ended early.
@@ -137,7 +138,7 @@ impl RunDriver<'_> {
 
     /// Starts all clients and waits until they are ready.
     fn start(&mut self) -> Result<(), DriveError> {
-        let until = self.backend.now() + SETTLE;
+        let until = self.backend.now() + self.plan.start_up;
         while !self.clients.all_up() {
             if self.backend.now() >= until {
                 return Err(BackendError(self.not_up()).into());
@@ -156,12 +157,12 @@ impl RunDriver<'_> {
 
     /// Returns the reason why the clients did not come up, in words.
     fn not_up(&self) -> String {
-        let within = SETTLE.as_secs();
+        let within = span(nanos(self.plan.start_up));
         match self.clients.refusal() {
-            Some(why) => format!("the clients did not come up within {within} s: {why}"),
-            None => format!(
-                "the clients did not answer `init` within {within} s; their logs are in log/"
-            ),
+            Some(why) => format!("the clients did not come up within {within}: {why}"),
+            None => {
+                format!("the clients did not answer `init` within {within}; their logs are in log/")
+            }
         }
     }
 

@@ -32,6 +32,9 @@ pub enum ForeignError {
          takes, such as 3s"
     )]
     Recovery,
+    /// It has no time to start.
+    #[error("no program starts within 0s: give the longest time that it takes, such as 2m")]
+    StartUp,
     /// A variable of its environment can have no such name.
     #[error("`{0}` is no name of a variable: one is not empty, and has neither `=` nor NUL in it")]
     Variable(String),
@@ -64,6 +67,7 @@ impl ForeignError {
             Self::Server(_) | Self::KnownServer(_) => "server",
             Self::Unlisted(_) | Self::Servers => "on",
             Self::Promise(_) => "promises",
+            Self::StartUp => "start-up",
             Self::Recovery => "recovers-within",
             Self::Variable(_) => "environment",
             Self::Cause(_) => "known",

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use stores::{StoreId, Topology};
-use workloads::locks::{Opens, unpromised};
+use workloads::locks::{Opens, START_UP, unpromised};
 use workloads::{BELOW_TTL, BEYOND_SESSION, ProgramLock, TestedLock};
 
 use crate::nearest::Unlisted;
@@ -39,6 +39,9 @@ pub struct ForeignLock {
     pub environment: Vec<(String, String)>,
     /// The command that starts its server, as a shell takes it. Empty: picklock knows how.
     pub server: String,
+    /// The longest time that the program takes until it can be asked for the lock. `None`: the usual
+    /// one.
+    pub start_up: Option<Duration>,
     /// The name of its topology.
     pub on: String,
     /// Its time to live, or session time-out. `None`: the usual one of the store.
@@ -66,7 +69,8 @@ impl ForeignLock {
     /// Returns the way in which this program takes the lock.
     ///
     /// # Errors
-    /// Fails when its topology is none, or has servers that picklock starts in another way.
+    /// Fails when its topology is none, or has servers that picklock starts in another way, and when
+    /// it has no time to start.
     pub fn program(&self, command: ProgramCommand) -> Result<ProgramLock, ForeignError> {
         let (store, topology) = topology(&self.on)?;
         let server = match self.server.as_str() {
@@ -76,7 +80,11 @@ impl ForeignLock {
             }
             server => Some(self.command(server, ForeignError::Server)?),
         };
-        Ok(ProgramLock { topology, store, command, server })
+        let start_up = self.start_up.unwrap_or(START_UP);
+        if start_up.is_zero() {
+            return Err(ForeignError::StartUp);
+        }
+        Ok(ProgramLock { topology, store, command, server, start_up })
     }
 
     /// Makes a lock that can be tested of it, with this name, which its client opens in this way.

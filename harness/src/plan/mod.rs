@@ -26,6 +26,8 @@ pub struct Plan {
     pub ttl: Duration,
     /// The time that nemeses take the lengths of their faults from.
     pub fault_scale: Duration,
+    /// The longest time that clients take until they can be asked for the lock.
+    pub start_up: Duration,
     /// The time during which faults are injected.
     pub time_limit: Duration,
     /// The time that the run goes on after the last heal.

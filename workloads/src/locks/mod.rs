@@ -296,11 +296,20 @@ pub trait Opens: Any + Send + Sync {
         None
     }
 
+    /// Returns the longest time that a client takes until it can be asked for the lock.
+    fn start_up(&self) -> Duration {
+        START_UP
+    }
+
     /// Returns the command that starts its server; `None` where picklock knows how.
     fn server(&self) -> Option<&ProgramCommand> {
         None
     }
 }
+
+/// The longest time that a client takes until it can be asked for the lock, unless it is said: a
+/// virtual machine takes seconds.
+pub const START_UP: Duration = Duration::from_secs(60);
 
 impl<S: Store> Opens for On<S> {
     fn store(&self) -> StoreId {

@@ -18,6 +18,8 @@ pub struct ProgramLock {
     pub command: ProgramCommand,
     /// The command that starts its server. `None`: picklock knows how.
     pub server: Option<ProgramCommand>,
+    /// The longest time that it takes until it can be asked for the lock.
+    pub start_up: Duration,
 }
 
 impl Opens for ProgramLock {
@@ -39,6 +41,10 @@ impl Opens for ProgramLock {
 
     fn program(&self) -> Option<&ProgramCommand> {
         Some(&self.command)
+    }
+
+    fn start_up(&self) -> Duration {
+        self.start_up
     }
 
     fn server(&self) -> Option<&ProgramCommand> {

@@ -9,8 +9,6 @@ use std::time::Duration;
 
 use super::trial::{ANSWER, ClientTrial, words};
 
-/// The time that a client has for its start: a virtual machine takes seconds.
-const START: Duration = Duration::from_secs(60);
 /// The time for which the second client waits while the first holds the lock.
 const WAIT: Duration = Duration::from_secs(5);
 /// The time after which whoever answers has waited for the lock.
@@ -44,7 +42,7 @@ impl ClientTrial<'_> {
 
     fn start(&mut self, process: u32) -> Result<(), String> {
         let begun = self.now();
-        let outcome = self.begin(process, START)?;
+        let outcome = self.begin(process, self.start_up)?;
         let took = span(nanos(self.now().since(begun)));
         match outcome.kind {
             Kind::Ok => self.tell(Ok(format!("process {process} answers `init` after {took}"))),

@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::manner::style;
 use crate::output::say;
 use crate::plan::UnfitClient;
+use crate::setup::Setup;
 
 /// The time that a client has for an answer beyond what it was told to wait.
 pub const ANSWER: Duration = Duration::from_secs(10);
@@ -22,6 +23,8 @@ pub struct ClientTrial<'a> {
     backend: Box<dyn Backend>,
     pub promises: &'a Promises,
     pub servers: u32,
+    /// The longest time that a client takes for its start.
+    pub start_up: Duration,
     /// The number of the last request.
     next: u64,
     /// True once a reply of a server has passed a link to a client.
@@ -42,11 +45,12 @@ pub struct ClientTrial<'a> {
 type Seen = Result<String, String>;
 
 impl<'a> ClientTrial<'a> {
-    pub fn of(backend: Box<dyn Backend>, promises: &'a Promises, servers: u32) -> Self {
+    pub fn of(backend: Box<dyn Backend>, setup: &'a Setup) -> Self {
         Self {
             backend,
-            promises,
-            servers,
+            promises: &setup.lock.info.promises,
+            servers: setup.world.topology.servers(),
+            start_up: setup.plan.start_up,
             next: 0,
             passed: false,
             faults: (0, None),
