@@ -209,10 +209,8 @@ fn die_with(harness: Pid) -> io::Result<()> {
 /// with it. They say whose they are, or work in a folder that does: a server's own processes may
 /// have overwritten what they say, and do not die with the one that they were started by.
 pub fn abandoned(certainty: Certainty) -> impl Iterator<Item = Pid> {
-    let is_abandoned = move |id: &u32| {
-        certainty.allows_label(owner::of_process(*id).as_ref())
-            || owner::fate_of_working_folder(*id).is_some_and(|fate| certainty.allows(fate))
-    };
+    let is_abandoned =
+        move |id: &u32| owner::fates_of_process(*id).any(|fate| certainty.allows(fate));
     owner::processes().filter(is_abandoned).map(|id| Pid::from_raw(id as i32))
 }
 

@@ -26,21 +26,27 @@ pub fn label() -> String {
 /// The variable by which a process says of which run it is a client.
 pub const CLIENTS_VARIABLE: &str = "PICKLOCK_CLIENTS_OF";
 
-/// The name of the owner that a process says it has; `None` if it says nothing, or not to us.
-pub fn of_process(id: u32) -> Option<String> {
-    variable(id, OWNER_VARIABLE)
+/// Returns the fates of the owners of a process: of the one that it names, if it names one to us,
+/// and of that of the folder in which it works, if it is one of ours. What runs belongs to no boot
+/// that is over: whoever names another one is in a container that has its own name for this one.
+pub fn fates_of_process(id: u32) -> impl Iterator<Item = Fate> {
+    let named = variable(id, OWNER_VARIABLE).and_then(|label| Owner::parse(&label));
+    [named, owner_of_working_folder(id)].into_iter().flatten().map(|owner| {
+        let here = Owner::this();
+        if owner.boot == here.boot { owner.fate(&here) } else { Fate::Unseen }
+    })
 }
 
-/// Returns the fate of the owner of the folder in which a process works; `None` if that is in no
-/// folder of ours.
-pub fn fate_of_working_folder(id: u32) -> Option<Fate> {
+/// Returns the owner of the folder in which a process works; `None` if that is in no folder of
+/// ours.
+fn owner_of_working_folder(id: u32) -> Option<Owner> {
     let folder = fs::read_link(format!("/proc/{id}/cwd")).ok()?;
     let named = |folder: &&Path| {
         let name = folder.file_name().map(|name| name.to_string_lossy());
         name.is_some_and(|name| name.starts_with(PREFIX))
     };
     let folder = folder.ancestors().find(named).filter(|folder| is_ours(folder))?;
-    fate_of_name(&folder.file_name()?.to_string_lossy())
+    Owner::of_name(&folder.file_name()?.to_string_lossy())
 }
 
 /// Returns true if a folder is this user's own, and no link to one: its name alone proves nothing,
@@ -99,6 +105,12 @@ impl Owner {
         let (started, namespace) = (words.next()?, number(&words.next()?));
         let owner = Self { pid, started, namespace, boot: words.next()? };
         words.next().is_none().then_some(owner)
+    }
+
+    /// Returns the owner of something with this name.
+    fn of_name(name: &str) -> Option<Self> {
+        let (owner, _) = name.strip_prefix(PREFIX)?.rsplit_once('_')?;
+        Self::parse(&owner.replace('_', " "))
     }
 
     /// Returns its fate, as far as that can be seen from here.
@@ -189,8 +201,7 @@ pub fn fate_of(label: &str) -> Option<Fate> {
 
 /// Returns the fate of the owner of something with this name; `None` if it is not of picklock.
 pub fn fate_of_name(name: &str) -> Option<Fate> {
-    let (owner, _) = name.strip_prefix(PREFIX)?.rsplit_once('_')?;
-    fate_of(&owner.replace('_', " "))
+    Owner::of_name(name).map(|owner| owner.fate(&Owner::this()))
 }
 
 impl std::fmt::Display for Owner {
@@ -314,6 +325,23 @@ mod tests {
         assert!(Certainty::NotSeen.allows(Fate::Unseen) && !Certainty::Ended.allows(Fate::Unseen));
         // From the outermost namespace all are seen, if one may look: nobody is in that one.
         assert_ne!(elsewhere.fate(&within(INITIAL_NAMESPACE)), Fate::Lives);
+    }
+
+    #[test]
+    fn what_runs_is_of_no_boot_that_is_over() {
+        let here = Owner::this();
+        let owned_by = |owner: Owner| {
+            let mut child = std::process::Command::new("sleep");
+            let child = child.arg("60").env(OWNER_VARIABLE, owner.to_string()).spawn();
+            let mut child = child.expect("it starts");
+            let fates: Vec<Fate> = fates_of_process(child.id()).collect();
+            child.kill().expect("it runs");
+            child.wait().expect("a child");
+            fates
+        };
+        assert_eq!(owned_by(here.clone()), [Fate::Lives]);
+        assert_eq!(owned_by(Owner { started: "1".into(), ..here.clone() }), [Fate::Ended]);
+        assert_eq!(owned_by(Owner { boot: "another".into(), ..here }), [Fate::Unseen]);
     }
 
     #[test]
