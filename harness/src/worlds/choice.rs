@@ -1,6 +1,7 @@
 //! The choice of a world for a run.
 
 use base::{Ability, Lack, Readiness};
+use std::fmt::Write;
 use stores::WorldSpec;
 
 use super::{RunWorld, SIMULATOR, given, not_built, real, toxiproxy};
@@ -157,18 +158,18 @@ fn choose_among(
     spec: &WorldSpec,
     needs: &[Ability],
 ) -> Result<&'static RunWorld, (Vec<String>, Vec<String>)> {
-    let (mut reasons, mut fixes) = (Vec::new(), Vec::new());
+    let (mut reasons, mut fixes, mut passed_over) = (Vec::new(), Vec::new(), String::new());
     for world in worlds {
         let Some(Lack { reason, fix }) = obstacle(world, spec, needs) else {
             let name = world.name;
-            let why: String = reasons.iter().map(|reason| format!(": {reason}")).collect();
             let simulator = match spec.client {
                 None => "; the simulator is --backend sim",
                 Some(_) => "",
             };
-            hint(&format!("running on real servers ({name}){why}{simulator}"));
+            hint(&format!("running on real servers ({name}){passed_over}{simulator}"));
             return Ok(world);
         };
+        write!(passed_over, "; {} was passed over: {reason}", world.name).expect("a text");
         if !reasons.contains(&reason) {
             reasons.push(reason);
         }
