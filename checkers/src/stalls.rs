@@ -4,7 +4,7 @@
 
 use crate::evidence::Evidence;
 use crate::words::{moment, seconds};
-use base::{Anomaly, Event, Outcome, Verdict};
+use base::{Anomaly, Event, Outcome, Stall, Verdict};
 use std::ops::Range;
 
 /// The least share of the time of an anomaly that stalls have to fill to explain it, in percent.
@@ -71,7 +71,7 @@ pub(crate) fn explanation<'a>(
 /// it left may not have been mended.
 fn meets(evidence: &Evidence<'_>, event: &Event, during_ns: &Range<u64>) -> bool {
     let Some(stall) = event.stall() else { return false };
-    let from_ns = event.time_ns.saturating_sub(stall.lasted_ns);
+    let from_ns = event.time_ns.saturating_sub(stall.lasted_ns + Stall::LOOK_NS);
     let mended_ns = event.time_ns.saturating_add(evidence.run.info.due_ns());
     from_ns <= during_ns.end && mended_ns >= during_ns.start
 }
@@ -115,6 +115,9 @@ mod tests {
     #[test]
     fn what_no_stall_can_explain_is_violated() {
         assert_eq!(exclusion(&with("")).0, Outcome::Violated);
+        // It may have ended up to a look before it was told.
+        assert_eq!(exclusion(&with("stall s0 |        1")).0, Outcome::Inconclusive);
+        assert_eq!(exclusion(&with("stall s0 |           1")).0, Outcome::Violated);
         // After it.
         assert_eq!(exclusion(&with("stall s0 |                      3")).0, Outcome::Violated);
     }

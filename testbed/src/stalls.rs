@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 /// The interval between two looks.
-const LOOKS: Duration = Duration::from_millis(200);
+const LOOKS: Duration = Duration::from_nanos(Stall::LOOK_NS);
 
 /// The number of looks after which the processes of servers are looked up, and the pressure is
 /// read.
