@@ -175,8 +175,8 @@ impl ClientTrial<'_> {
         }
     }
 
-    /// Returns true if the first client is granted the lock, for which the second one waits, at a
-    /// try; or if it cannot try, and nobody knows better.
+    /// Returns true if the first client is granted the lock at a try, while the second one waits for
+    /// it. A client that cannot try proves nothing.
     fn is_free(&mut self) -> Result<bool, String> {
         if !self.can_do(ClientAbility::Timed) {
             return Ok(false);
