@@ -215,8 +215,19 @@ fn libraries_are_as_the_suite_says() {
 fn a_card_tells_what_a_lock_bears_and_what_not() {
     let folder = TempDir::new().expect("a folder");
     let lock = adapter("bash/set_nx_px.toml");
-    let survey = ["survey", "--lock", &lock, "--nemesis", "none,pause-client", "--runs", "2"];
-    let more = ["--format", "json", "--html", "card.html", "--junit", "card.xml", "--allow-known"];
+    // A busy machine needs a lock that lives for longer than the machine may stand still.
+    let survey = ["survey", "--lock", &lock, "--nemesis", "none,pause-client", "--ttl", "4s"];
+    let more = [
+        "--runs",
+        "2",
+        "--format",
+        "json",
+        "--html",
+        "card.html",
+        "--junit",
+        "card.xml",
+        "--allow-known",
+    ];
     let output = picklock(&folder, &[&survey[..], &more].concat());
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     let card: Value = serde_json::from_slice(&output.stdout).expect("JSON");
