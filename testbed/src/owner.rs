@@ -334,10 +334,12 @@ mod tests {
             let mut child = std::process::Command::new("sleep");
             let child = child.arg("60").env(OWNER_VARIABLE, owner.to_string()).spawn();
             let mut child = child.expect("it starts");
-            let fates: Vec<Fate> = fates_of_process(child.id()).collect();
+            let fates = || fates_of_process(child.id()).collect::<Vec<_>>();
+            // What it says can only be read once it has begun.
+            let fates = std::iter::repeat_with(fates).find(|fates| !fates.is_empty());
             child.kill().expect("it runs");
             child.wait().expect("a child");
-            fates
+            fates.expect("there is no last one")
         };
         assert_eq!(owned_by(here.clone()), [Fate::Lives]);
         assert_eq!(owned_by(Owner { started: "1".into(), ..here.clone() }), [Fate::Ended]);
