@@ -6,7 +6,7 @@
 //! worker that frees what it had written.
 
 use super::books::ClaimStep;
-use super::span::{Trouble, had};
+use super::span::{Trouble, Troubles};
 use crate::evidence::Evidence;
 use base::{Change, Kind, Ledger, LedgerEntry, Removed, Shape};
 use histories::holds::Claim;
@@ -204,7 +204,7 @@ impl<'a, 'run> Authors<'a, 'run> {
         let told = |ok| Some((ok, self.evidence.facts(ok)?.asked_ns?));
         let Some((ok, asked_ns)) = claim.granted().and_then(told) else { return first_ns };
         let asking = first_ns..self.evidence.time(ok);
-        match had(self.evidence, Trouble::ClientClock, claim.process, asking) {
+        match Troubles::of(self.evidence, claim.process, asking).had(Trouble::ClientClock) {
             true => first_ns,
             false => asked_ns,
         }

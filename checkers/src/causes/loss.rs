@@ -1,10 +1,7 @@
 //! Losses: how a client came to have nothing in the store any more, and why it did not know.
 
 use super::books::{Books, Changed, ClaimStep, Written};
-use super::span::{
-    Trouble, broken, gained, had, lasted, longest_of, longest_until, not_running, ran_wrong,
-    stood_still, unreachable, wall_clock_gain,
-};
+use super::span::{Trouble, Troubles, wall_clock_gain};
 use crate::evidence::Evidence;
 use base::{Cause, Change, F, Kind, Mode, Process};
 use histories::holds::{Claim, Ending};
@@ -104,7 +101,8 @@ fn of_thing(
         Change::Written(by) => {
             let clock = || {
                 let tried = tried(evidence, books, by, changed.at_ns);
-                had(evidence, Trouble::ClientClock, by, tried.start.min(write.at_ns)..changed.at_ns)
+                Troubles::of(evidence, by, tried.start.min(write.at_ns)..changed.at_ns)
+                    .had(Trouble::ClientClock)
             };
             if is_late(evidence, books, by, changed.at_ns) {
                 spoilt = Some(Cause::LateRequest);
@@ -258,7 +256,8 @@ fn was_extended_in_vain(evidence: &Evidence<'_>, claim: &Claim, lost: &Lost) -> 
     extended_ns.is_some_and(|asked_ns| {
         let due_ns = asked_ns.saturating_add(evidence.run.info.run.ttl_ns);
         lost.at_ns + GRAIN_NS < due_ns
-            && !had(evidence, Trouble::ServerClock, claim.process, asked_ns..lost.at_ns)
+            && !Troubles::of(evidence, claim.process, asked_ns..lost.at_ns)
+                .had(Trouble::ServerClock)
     })
 }
 
@@ -269,7 +268,8 @@ fn had_outlived(evidence: &Evidence<'_>, claim: &Claim, lost: &Lost, until_ns: u
     let end_ns = evidence.time(claim.end.map_or(u64::MAX, |end| end.at));
     let Some(life) = promised_life(evidence, claim) else { return false };
     let due_ns = lost.made_ns.saturating_add(life);
-    let paused = || lasted(evidence, Trouble::Paused, claim.process, lost.made_ns..end_ns);
+    let paused =
+        || Troubles::of(evidence, claim.process, lost.made_ns..end_ns).lasted(Trouble::Paused);
     let done_ns = || end_ns.saturating_sub(paused().unwrap_or(0));
     due_ns < end_ns && (due_ns <= until_ns.saturating_add(GRAIN_NS) || done_ns() <= until_ns)
 }
@@ -291,11 +291,13 @@ pub(super) fn why_expired(
     // Awake all the time, it would have let go before.
     let due_ns = due_ns(evidence, claim, lost);
     let end_ns = evidence.time(claim.end.map_or(u64::MAX, |end| end.at));
-    let paused = lasted(evidence, Trouble::Paused, claim.process, lost.made_ns..end_ns);
+    let paused =
+        Troubles::of(evidence, claim.process, lost.made_ns..end_ns).lasted(Trouble::Paused);
     if paused.is_some_and(|paused| end_ns.saturating_sub(paused) <= due_ns + GRAIN_NS) {
         return Cause::HolderPaused;
     }
-    let slow = ran_wrong(evidence, Trouble::ClientClock, claim.process, lost.made_ns..until_ns);
+    let slow = Troubles::of(evidence, claim.process, lost.made_ns..until_ns)
+        .ran_wrong(Trouble::ClientClock);
     if slow.is_some_and(|slow| slow >= until_ns.saturating_sub(due_ns)) {
         return Cause::ClientClock;
     }
@@ -323,16 +325,17 @@ pub(super) fn why_released_late(
     let late_ns = until_ns.saturating_sub(due_ns(evidence, claim, lost));
     let made_up = |lasted: Option<u64>| lasted.is_some_and(|lasted| lasted + GRAIN_NS >= late_ns);
     let begun_ns = evidence.time(claim.end.map_or(u64::MAX, |end| end.at));
-    let (all, releasing) = (|| lost.made_ns..until_ns, || begun_ns..until_ns);
+    let all = Troubles::of(evidence, claim.process, lost.made_ns..until_ns);
+    let releasing = Troubles::of(evidence, claim.process, begun_ns..until_ns);
     if is_early(evidence, claim, lost, until_ns) {
         Cause::ServerClock
-    } else if made_up(not_running(evidence, claim.process, all())) {
+    } else if made_up(all.not_running()) {
         Cause::HolderPaused
-    } else if made_up(ran_wrong(evidence, Trouble::ClientClock, claim.process, all())) {
+    } else if made_up(all.ran_wrong(Trouble::ClientClock)) {
         Cause::ClientClock
-    } else if made_up(unreachable(evidence, claim.process, releasing())) {
+    } else if made_up(releasing.unreachable()) {
         Cause::HolderCutOff
-    } else if made_up(lasted(evidence, Trouble::ServerDown, claim.process, releasing())) {
+    } else if made_up(releasing.lasted(Trouble::ServerDown)) {
         Cause::ServersApart
     } else {
         Cause::RanOutWhileReleasing
@@ -343,7 +346,8 @@ pub(super) fn why_released_late(
 /// later, when somebody asks or when it looks through its keys.
 pub(super) fn ran_out_ns(evidence: &Evidence<'_>, claim: &Claim, lost: &Lost) -> u64 {
     let promised = promised_life(evidence, claim).map(|life| lost.made_ns.saturating_add(life));
-    let wrong = had(evidence, Trouble::ServerClock, claim.process, lost.made_ns..lost.at_ns);
+    let wrong =
+        Troubles::of(evidence, claim.process, lost.made_ns..lost.at_ns).had(Trouble::ServerClock);
     promised.filter(|_| !wrong).map_or(lost.at_ns, |promised| lost.at_ns.min(promised))
 }
 
@@ -360,7 +364,7 @@ fn is_early(evidence: &Evidence<'_>, claim: &Claim, lost: &Lost, until_ns: u64) 
     let early = |promised: u64| life + GRAIN_NS < promised;
     promised_life(evidence, claim).is_some_and(early)
         && !had_outlived(evidence, claim, lost, until_ns)
-        && had(evidence, Trouble::ServerClock, claim.process, lost.made_ns..until_ns)
+        && Troubles::of(evidence, claim.process, lost.made_ns..until_ns).had(Trouble::ServerClock)
 }
 
 /// Returns the time that a grant was to live, as its recipe knows it, in nanoseconds.
@@ -382,7 +386,7 @@ pub(super) fn why_session_ended(
         return Some(Cause::HolderPaused);
     }
     // By a clock that stands still it lets go of nothing, whoever was silent.
-    if stood_still(evidence, claim.process, at_ns..at_ns) && until_ns > at_ns {
+    if Troubles::of(evidence, claim.process, at_ns..at_ns).stood_still() && until_ns > at_ns {
         return Some(Cause::ClientClock);
     }
     if is_early_session(evidence, claim, at_ns, until_ns) {
@@ -392,10 +396,11 @@ pub(super) fn why_session_ended(
         return Some(cause);
     }
     let missed_ns = 2 * evidence.run.info.run.ttl_ns;
-    let (process, times) = (claim.process, (at_ns, until_ns));
-    let worst = |ns: u64| worst_trouble(evidence, claim, at_ns.saturating_sub(ns), times);
-    let worst_of_servers =
-        |ns: u64| worst_of_servers(evidence, process, at_ns.saturating_sub(ns), times);
+    let granted_ns = claim.granted().map_or(at_ns, |ok| evidence.time(ok));
+    let apart = servers_apart(evidence, claim.process, at_ns, until_ns);
+    let since = |ns: u64| Troubles::of(evidence, claim.process, at_ns.saturating_sub(ns)..at_ns);
+    let worst = |ns: u64| worst_trouble(&since(ns), granted_ns, apart);
+    let worst_of_servers = |ns: u64| longest(troubles_of_servers(&since(ns), apart));
     // Servers without a leader end no session. After the last fault they recover for as long as a
     // quiet phase, and the first thing that their leader does is to give each session its whole
     // time anew.
@@ -407,7 +412,7 @@ pub(super) fn why_session_ended(
 /// have let go in time by a right one. (It does by itself, though it is cut off.)
 fn is_early_session(evidence: &Evidence<'_>, claim: &Claim, at_ns: u64, until_ns: u64) -> bool {
     let live = at_ns.saturating_sub(evidence.run.info.run.ttl_ns)..at_ns;
-    let gained = gained(evidence, claim.process, live);
+    let gained = Troubles::of(evidence, claim.process, live).gained();
     let end_ns = claim.end.map_or(until_ns, |end| evidence.time(end.at));
     gained.is_some_and(|gained| end_ns > at_ns && end_ns - at_ns <= gained)
 }
@@ -423,13 +428,14 @@ pub(super) fn why_not_renewed(
 ) -> Option<Cause> {
     let since_ns = at_ns.saturating_sub(evidence.run.info.run.ttl_ns);
     let asleep = slept_through(evidence, claim.process, at_ns, until_ns);
-    if !asleep && had(evidence, Trouble::ServerClock, claim.process, since_ns..at_ns) {
+    if !asleep && Troubles::of(evidence, claim.process, since_ns..at_ns).had(Trouble::ServerClock) {
         return Some(Cause::ServerClock);
     }
     // Nobody is promoted unless servers fail.
     let failover_ns = evidence.run.info.failover_ns;
     let failing = || since_ns.saturating_sub(failover_ns)..at_ns;
-    let promotes = failover_ns > 0 && had(evidence, Trouble::Servers, claim.process, failing());
+    let promotes =
+        failover_ns > 0 && Troubles::of(evidence, claim.process, failing()).had(Trouble::Servers);
     match why_session_ended(evidence, claim, at_ns, until_ns) {
         Some(Cause::ServersApart | Cause::HolderCutOff) if promotes => Some(Cause::ServerForgets),
         cause => cause,
@@ -446,7 +452,7 @@ fn was_never_renewed(evidence: &Evidence<'_>, lost: &Lost) -> bool {
 /// Returns true if a client could not notice until a time that its session had ended at another: it
 /// was paused, or had only just woken from a pause in which it ended.
 fn slept_through(evidence: &Evidence<'_>, process: u32, at_ns: u64, until_ns: u64) -> bool {
-    let paused = |during| lasted(evidence, Trouble::Paused, process, during);
+    let paused = |during| Troubles::of(evidence, process, during).lasted(Trouble::Paused);
     let asleep = paused(at_ns..at_ns).and_then(|_| paused(at_ns..until_ns));
     let awake = asleep.map(|asleep| until_ns.saturating_sub(at_ns).saturating_sub(asleep));
     awake.is_some_and(|awake| awake <= GRAIN_NS) || paused(until_ns..until_ns).is_some()
@@ -459,72 +465,39 @@ fn own_trouble(evidence: &Evidence<'_>, claim: &Claim, at_ns: u64) -> Option<Cau
     let (process, session) = (claim.process, evidence.run.info.run.ttl_ns);
     // A session that its client has slept through is over, however late the servers end it.
     let held = claim.granted().map_or(at_ns, |ok| evidence.time(ok).min(at_ns))..at_ns;
-    if longest_of(evidence, Trouble::Paused, process, held).is_some_and(|slept| slept >= session) {
+    let slept = Troubles::of(evidence, process, held).longest(Trouble::Paused);
+    if slept.is_some_and(|slept| slept >= session) {
         return Some(Cause::HolderPaused);
     }
-    let during = || at_ns.saturating_sub(session)..at_ns;
+    let last = Troubles::of(evidence, process, at_ns.saturating_sub(session)..at_ns);
     let troubles = [
-        (lasted(evidence, Trouble::Paused, process, during()), Cause::HolderPaused),
-        (kept_wrong_time(evidence, process, during()), Cause::ClientClock),
-        (unreachable(evidence, process, during()), Cause::HolderCutOff),
+        (last.lasted(Trouble::Paused), Cause::HolderPaused),
+        (last.kept_wrong_time(), Cause::ClientClock),
+        (last.unreachable(), Cause::HolderCutOff),
     ];
     let met = troubles.into_iter().filter_map(|(lasted, cause)| Some((lasted?, cause)));
     let longest = met.max_by_key(|(lasted, _)| *lasted);
     longest.filter(|(lasted, _)| *lasted > session / 4 * 3).map(|(_, cause)| cause)
 }
 
-/// Returns the time by which the clock that a client's session lives on was wrong in a span of
-/// time, in nanoseconds. On real servers the library of ZooKeeper pings by the machine's clock.
-fn kept_wrong_time(evidence: &Evidence<'_>, process: u32, during: Range<u64>) -> Option<u64> {
-    if evidence.run.info.backend != "sim" && evidence.run.info.ensemble().is_some() {
-        return None;
-    }
-    ran_wrong(evidence, Trouble::ClientClock, process, during)
-}
-
-/// The cause for which a client's session ended at a time while it believed in it until another:
-/// the longest trouble since `since_ns`. A link that is only slow is one if there is no other.
-fn worst_trouble(
-    evidence: &Evidence<'_>,
-    claim: &Claim,
-    since_ns: u64,
-    (at_ns, until_ns): (u64, u64),
-) -> Option<Cause> {
-    let (process, during) = (claim.process, || since_ns..at_ns);
-    let lasted = |trouble| lasted(evidence, trouble, process, during());
-    let granted_ns = claim.granted().map_or(at_ns, |ok| evidence.time(ok));
+/// The longest of the troubles of a client that was granted a lock at `granted_ns`. A link that is
+/// only slow is one if there is no other.
+fn worst_trouble(troubles: &Troubles<'_, '_>, granted_ns: u64, apart: Cause) -> Option<Cause> {
     let own = [
-        (kept_wrong_time(evidence, process, during()), Cause::ClientClock),
-        (broken(evidence, process, granted_ns, during()), Cause::HolderCutOff),
-        (lasted(Trouble::Paused), Cause::HolderPaused),
+        (troubles.kept_wrong_time(), Cause::ClientClock),
+        (troubles.broken(granted_ns), Cause::HolderCutOff),
+        (troubles.lasted(Trouble::Paused), Cause::HolderPaused),
     ];
-    let of_servers = troubles_of_servers(evidence, process, since_ns, (at_ns, until_ns));
-    longest(of_servers.into_iter().chain(own))
-        .or_else(|| lasted(Trouble::CutOff).map(|_| Cause::HolderCutOff))
+    longest(troubles_of_servers(troubles, apart).into_iter().chain(own))
+        .or_else(|| troubles.lasted(Trouble::CutOff).map(|_| Cause::HolderCutOff))
 }
 
-/// The same of the servers' troubles alone.
-fn worst_of_servers(
-    evidence: &Evidence<'_>,
-    process: u32,
-    since_ns: u64,
-    times: (u64, u64),
-) -> Option<Cause> {
-    longest(troubles_of_servers(evidence, process, since_ns, times))
-}
-
-/// The time that each of the servers' troubles lasted, in nanoseconds, and the cause that it is.
-fn troubles_of_servers(
-    evidence: &Evidence<'_>,
-    process: u32,
-    since_ns: u64,
-    (at_ns, until_ns): (u64, u64),
-) -> [(Option<u64>, Cause); 2] {
-    let during = || since_ns..at_ns;
-    let apart = servers_apart(evidence, process, at_ns, until_ns);
+/// The time that each of the servers' troubles lasted, in nanoseconds, and the cause that it is;
+/// `apart` is the one where they were apart.
+fn troubles_of_servers(troubles: &Troubles<'_, '_>, apart: Cause) -> [(Option<u64>, Cause); 2] {
     [
-        (lasted(evidence, Trouble::Servers, process, during()), apart),
-        (ran_wrong(evidence, Trouble::ServerClock, process, during()), Cause::ServerClock),
+        (troubles.lasted(Trouble::Servers), apart),
+        (troubles.ran_wrong(Trouble::ServerClock), Cause::ServerClock),
     ]
 }
 
@@ -543,25 +516,24 @@ fn longest(troubles: impl IntoIterator<Item = (Option<u64>, Cause)>) -> Option<C
 /// (Of a client that does not believe on there is nothing to find out.)
 fn servers_apart(evidence: &Evidence<'_>, process: u32, at_ns: u64, until_ns: u64) -> Cause {
     let info = &evidence.run.info;
-    let during = at_ns.saturating_sub(info.run.ttl_ns)..until_ns;
-    let had = |trouble| had(evidence, trouble, process, during.clone());
+    let begun_ns = at_ns.saturating_sub(info.run.ttl_ns);
+    let all = Troubles::of(evidence, process, begun_ns..until_ns);
+    let in_session = Troubles::of(evidence, process, begun_ns..at_ns);
     // Whoever obeys would have found out before.
     let silent = |trouble| {
-        longest_until(evidence, trouble, process, during.start..at_ns)
-            .is_some_and(|silent| silent > info.run.ttl_ns / 3 * 2)
+        let longest = in_session.longest_until(trouble);
+        longest.is_some_and(|silent| silent > info.run.ttl_ns / 3 * 2)
     };
     let outlasts = info.ensemble().is_some_and(|ensemble| ensemble.outlasts(info.run.ttl_ns));
-    if outlasts && had(Trouble::ServersCut) {
+    if outlasts && all.had(Trouble::ServersCut) {
         Cause::ShortSession
-    } else if silent(Trouble::ServerDown) || !had(Trouble::ServersCut) {
+    } else if silent(Trouble::ServerDown) || !all.had(Trouble::ServersCut) {
         Cause::ServersApart
-    } else if ran_wrong(evidence, Trouble::ServerClock, process, during.clone())
-        .is_some_and(|wrong| wrong >= info.tick_ns)
-    {
+    } else if all.ran_wrong(Trouble::ServerClock).is_some_and(|wrong| wrong >= info.tick_ns) {
         // The server that is cut off counts its silence by that clock.
         Cause::ServerClock
     } else if until_ns > at_ns
-        && (had(Trouble::ServerDown) || had(Trouble::CutOff))
+        && (all.had(Trouble::ServerDown) || all.had(Trouble::CutOff))
         && !silent(Trouble::CutOff)
     {
         Cause::ServerSilent
@@ -587,7 +559,7 @@ fn why_taken(
 ) -> Cause {
     // A recoverer goes by times that clients have written by their own clocks, and by its own until
     // it believes.
-    let clock = |process, during| had(evidence, Trouble::ClientClock, process, during);
+    let clock = |process, during| Troubles::of(evidence, process, during).had(Trouble::ClientClock);
     let (owned, took) = (
         tried(evidence, books, owner.process, lost.made_ns),
         tried(evidence, books, by, lost.at_ns),

@@ -35,7 +35,7 @@ use base::{Anomaly, Cause, Causes, Change, Event, Kind, Shape};
 use books::{ClaimStep, Written};
 use histories::holds::Claim;
 use loss::{LeftInStore, Lost};
-use span::Trouble;
+use span::{Trouble, Troubles};
 use std::ops::Range;
 
 pub(crate) use books::Books;
@@ -148,7 +148,7 @@ fn by_ledger(case: &Case<'_>, books: &Books, holders: &[&Claim], at: u64) -> Opt
 fn counts_by_a_wrong_clock(case: &Case<'_>, holders: &[&Claim]) -> bool {
     let asking = |claim: &Claim| case.time(claim.invoke)..case.time(claim.asking().end);
     let by_wrong =
-        |claim: &&Claim| span::had(case, Trouble::ClientClock, claim.process, asking(claim));
+        |claim: &&Claim| Troubles::of(case, claim.process, asking(claim)).had(Trouble::ClientClock);
     case.run.info.lock.promises.permits > 1 && holders.iter().any(by_wrong)
 }
 
@@ -316,7 +316,7 @@ pub(crate) fn of_late_write(case: &Case<'_>, writer: &Claim, later: &Claim, writ
         let on_its_way = case.time(sent)..case.time(write);
         // A client that is paused has not sent it yet, unless it has waited for the answer in vain.
         let had_left = case.facts(write).is_some_and(|facts| facts.begun.is_some());
-        stood && (had_left || !span::had(case, Trouble::Paused, writer.process, on_its_way))
+        stood && (had_left || !Troubles::of(case, writer.process, on_its_way).had(Trouble::Paused))
     };
     match sent_before(case, writer, later, write) {
         Some(sent) if delayed(sent) => Cause::WriteDelayed.into(),
@@ -389,8 +389,8 @@ fn reply_lost(case: &Case<'_>, claim: &Claim) -> Cause {
 /// The same of what a client asked between two times, in nanoseconds.
 fn reply_lost_during(case: &Case<'_>, claim: &Claim, during: &Range<u64>) -> Cause {
     let troubles = [Trouble::CutOff, Trouble::Paused, Trouble::Servers];
-    let hit =
-        troubles.iter().any(|trouble| span::had(case, *trouble, claim.process, during.clone()));
+    let asking = Troubles::of(case, claim.process, during.clone());
+    let hit = troubles.into_iter().any(|trouble| asking.had(trouble));
     if hit { Cause::ReplyLost } else { Cause::Recipe }
 }
 
@@ -443,7 +443,7 @@ pub(crate) fn of_sleeper(case: &Case<'_>, claim: &Claim, until: u64) -> Causes {
     let info = &case.run.info;
     let looked_ns = case.time(last_look(case, claim, until));
     let during = looked_ns..looked_ns.saturating_add(info.pick_up_ns());
-    match info.lock.promises.fifo && span::stood_still(case, claim.process, during) {
+    match info.lock.promises.fifo && Troubles::of(case, claim.process, during).stood_still() {
         true => Cause::ClientClock.into(),
         false => Cause::Recipe.into(),
     }
@@ -453,7 +453,7 @@ pub(crate) fn of_sleeper(case: &Case<'_>, claim: &Claim, until: u64) -> Causes {
 pub(crate) fn hears_nothing(case: &Case<'_>, claim: &Claim, until: u64) -> bool {
     let asleep = case.time(last_look(case, claim, until))..case.time(until);
     let alone = case.run.info.ensemble().is_none();
-    alone && span::had(case, Trouble::Servers, claim.process, asleep)
+    alone && Troubles::of(case, claim.process, asleep).had(Trouble::Servers)
 }
 
 /// The event before another at which a client looked for the last time whether it can have the

@@ -3,7 +3,7 @@
 
 use super::books::Books;
 use super::loss::{self, LeftInStore};
-use super::span::{Trouble, had};
+use super::span::{Trouble, Troubles};
 use crate::evidence::Evidence;
 use histories::holds::Claim;
 
@@ -35,5 +35,5 @@ fn stood(evidence: &Evidence<'_>, books: &Books, outer: &Claim, inner: &Claim) -
     let granted_ns = inner.granted().map_or(u64::MAX, |ok| evidence.time(ok));
     let lately = granted_ns.saturating_sub(evidence.run.info.run.ttl_ns / 4)..granted_ns;
     matches!(loss::of(evidence, books, outer, granted_ns, None), LeftInStore::Kept)
-        || had(evidence, Trouble::Paused, inner.process, lately)
+        || Troubles::of(evidence, inner.process, lately).had(Trouble::Paused)
 }

@@ -30,178 +30,167 @@ pub(super) enum Trouble {
     Servers,
 }
 
-/// Returns the time in all for which the client of a process had such trouble in a span of time, in
-/// nanoseconds; `None` when it had none.
-pub(super) fn lasted(
-    evidence: &Evidence<'_>,
-    trouble: Trouble,
-    process: u32,
+/// The faults that a client and the servers had in a span of time. All times are in nanoseconds, and
+/// `None` where there was no such trouble.
+#[derive(Clone, Debug)]
+pub(super) struct Troubles<'a, 'run> {
+    evidence: &'a Evidence<'run>,
+    client: Node,
     during: Range<u64>,
-) -> Option<u64> {
-    united(evidence, met(evidence, trouble, process, &during), &during)
 }
 
-/// Returns the time in all for which a client did not run in a span of time, in nanoseconds; `None`
-/// when it always ran. (An enumeration has no time: it tells of a request that is held up by a
-/// pause, of which hardly anything was measured.)
-pub(super) fn not_running(
-    evidence: &Evidence<'_>,
-    process: u32,
-    during: Range<u64>,
-) -> Option<u64> {
-    let measured = |fault_span: &&FaultSpan| {
-        let span = evidence.span(fault_span);
-        let lasted_ms = span.end.saturating_sub(span.start) / 1_000_000;
-        let effect = fault_span.effect.as_ref().map_or(lasted_ms, |effect| effect.amount);
-        fault_span.healed.is_none() || effect >= lasted_ms / 2
-    };
-    united(evidence, met(evidence, Trouble::Paused, process, &during).filter(measured), &during)
-}
+impl<'a, 'run> Troubles<'a, 'run> {
+    /// The faults that the client of a process and the servers had in a span of time.
+    pub(super) fn of(evidence: &'a Evidence<'run>, process: u32, during: Range<u64>) -> Self {
+        let client = Node::Client(evidence.run.info.client_of(process));
+        Self { evidence, client, during }
+    }
 
-/// Returns the time in all for which faults were in force in a span of time, in nanoseconds: of
-/// several at once the time counts once. `None`: none of them was.
-fn united<'a>(
-    evidence: &Evidence<'_>,
-    fault_spans: impl Iterator<Item = &'a FaultSpan>,
-    during: &Range<u64>,
-) -> Option<u64> {
-    let parts = fault_spans.filter_map(|fault_span| part(evidence, fault_span, during));
-    let parts: Vec<(u64, u64)> = parts.map(|part| (part.start, part.end)).collect();
-    (!parts.is_empty()).then(|| covered(parts))
-}
+    /// Returns true if there was such trouble.
+    pub(super) fn had(&self, trouble: Trouble) -> bool {
+        self.lasted(trouble).is_some()
+    }
 
-/// Returns the longest time for which one such trouble lasted in a span of time, in nanoseconds;
-/// `None` when there was none.
-pub(super) fn longest_of(
-    evidence: &Evidence<'_>,
-    trouble: Trouble,
-    process: u32,
-    during: Range<u64>,
-) -> Option<u64> {
-    let parts =
-        met(evidence, trouble, process, &during).filter_map(|one| part(evidence, one, &during));
-    parts.map(|part| part.end - part.start).max()
-}
+    /// Returns the time in all for which such trouble lasted.
+    pub(super) fn lasted(&self, trouble: Trouble) -> Option<u64> {
+        self.united(self.met(trouble))
+    }
 
-/// Returns the longest time for which one such trouble of a span of time had lasted by its end or
-/// the span's, in nanoseconds, from before the span where it began there; `None` when there was
-/// none.
-pub(super) fn longest_until(
-    evidence: &Evidence<'_>,
-    trouble: Trouble,
-    process: u32,
-    during: Range<u64>,
-) -> Option<u64> {
-    let lasted = |fault_span| {
-        let span = evidence.span(fault_span);
-        span.end.min(during.end).saturating_sub(span.start)
-    };
-    met(evidence, trouble, process, &during).map(lasted).max()
-}
-
-/// Returns the part of a span of time in which a fault was in force.
-fn part(
-    evidence: &Evidence<'_>,
-    fault_span: &FaultSpan,
-    during: &Range<u64>,
-) -> Option<Range<u64>> {
-    let span = evidence.span(fault_span);
-    let (from, to) = (span.start.max(during.start), span.end.min(during.end));
-    (from <= to).then_some(from..to)
-}
-
-/// Returns the time in all for which the client of a process could reach no server in a span of
-/// time, in nanoseconds; `None` when it always could.
-pub(super) fn unreachable(
-    evidence: &Evidence<'_>,
-    process: u32,
-    during: Range<u64>,
-) -> Option<u64> {
-    let servers = evidence.run.info.servers;
-    let is_off = |fault_span: &&FaultSpan| {
-        let action = fault_span.fault.action();
-        let links = fault_span.fault.links();
-        let to = |server| links.iter().any(|(a, b)| [*a, *b].contains(&Node::Server(server)));
-        keeps_off(action, evidence) && (0..servers).all(to)
-    };
-    united(evidence, met(evidence, Trouble::CutOff, process, &during).filter(is_off), &during)
-}
-
-/// Returns the time in all for which links of a client were broken in a span of time, in
-/// nanoseconds; `None` if none was. A link to some of the servers that it could do without when it
-/// was granted a lock, at `granted_ns`, does not count.
-pub(super) fn broken(
-    evidence: &Evidence<'_>,
-    process: u32,
-    granted_ns: u64,
-    during: Range<u64>,
-) -> Option<u64> {
-    let servers = evidence.run.info.servers;
-    let is_needed = |fault_span: &&FaultSpan| {
-        let links = fault_span.fault.links();
-        let to = |server| links.iter().any(|(a, b)| [*a, *b].contains(&Node::Server(server)));
-        (0..servers).all(to) || evidence.span(fault_span).start >= granted_ns
-    };
-    united(evidence, met(evidence, Trouble::Broken, process, &during).filter(is_needed), &during)
-}
-
-/// Returns the time in all by which the clocks that such trouble is about ran slower or faster than
-/// they should in a span of time, in nanoseconds; `None` when they ran well. A clock that only
-/// jumped runs well.
-pub(super) fn ran_wrong(
-    evidence: &Evidence<'_>,
-    trouble: Trouble,
-    process: u32,
-    during: Range<u64>,
-) -> Option<u64> {
-    let off = |fault_span: &FaultSpan| {
-        let part = part(evidence, fault_span, &during)?;
-        let lasted = part.end - part.start;
-        match fault_span.fault.action() {
-            Action::Clock(ClockChange::Jump(_)) => None,
-            Action::Clock(ClockChange::Drift(ppm)) => Some(drifted(lasted, ppm)),
-            _ => Some(lasted),
-        }
-    };
-    met(evidence, trouble, process, &during).filter_map(off).max()
-}
-
-/// Returns the time that the clocks of servers gained in a span of time because they ran fast, in
-/// nanoseconds; `None` when none did.
-pub(super) fn gained(evidence: &Evidence<'_>, process: u32, during: Range<u64>) -> Option<u64> {
-    let gain = |fault_span: &FaultSpan| {
-        let part = part(evidence, fault_span, &during)?;
-        match fault_span.fault.action() {
-            Action::Clock(ClockChange::Drift(ppm)) if ppm > 0 => {
-                Some(drifted(part.end - part.start, ppm))
-            }
-            _ => None,
-        }
-    };
-    met(evidence, Trouble::ServerClock, process, &during).filter_map(gain).max()
-}
-
-/// Returns the time by which the clocks that such trouble is about were wrong at most in a span of
-/// time, in nanoseconds; `None` when they were right.
-pub(super) fn clock_off(
-    evidence: &Evidence<'_>,
-    trouble: Trouble,
-    process: u32,
-    during: Range<u64>,
-) -> Option<u64> {
-    let off = |fault_span: &FaultSpan| {
-        let span = evidence.span(fault_span);
-        let lasted = during.end.min(span.end).saturating_sub(span.start);
-        let by_itself = match fault_span.fault.action() {
-            Action::Clock(ClockChange::Jump(by)) => by.unsigned_abs(),
-            Action::Clock(ClockChange::Drift(ppm)) => drifted(lasted, ppm),
-            _ => lasted,
+    /// Returns the time in all for which the client did not run. (An enumeration has no time: it
+    /// tells of a request that is held up by a pause, of which hardly anything was measured.)
+    pub(super) fn not_running(&self) -> Option<u64> {
+        let measured = |fault_span: &&FaultSpan| {
+            let span = self.evidence.span(fault_span);
+            let lasted_ms = span.end.saturating_sub(span.start) / 1_000_000;
+            let effect = fault_span.effect.as_ref().map_or(lasted_ms, |effect| effect.amount);
+            fault_span.healed.is_none() || effect >= lasted_ms / 2
         };
-        // The last of several that overlap to be healed sets right what the others have left.
-        let healed = fault_span.effect.as_ref().filter(|_| span.end < during.end);
-        by_itself.max(healed.map_or(0, |effect| effect.amount.saturating_mul(1_000)))
-    };
-    met(evidence, trouble, process, &during).map(off).reduce(u64::saturating_add)
+        self.united(self.met(Trouble::Paused).filter(measured))
+    }
+
+    /// Returns the longest time for which one such trouble lasted.
+    pub(super) fn longest(&self, trouble: Trouble) -> Option<u64> {
+        let parts = self.met(trouble).filter_map(|fault_span| self.part(fault_span));
+        parts.map(|part| part.end - part.start).max()
+    }
+
+    /// Returns the longest time for which one such trouble had lasted by its end or the span's,
+    /// from before the span where it began there.
+    pub(super) fn longest_until(&self, trouble: Trouble) -> Option<u64> {
+        let lasted = |fault_span| {
+            let span = self.evidence.span(fault_span);
+            span.end.min(self.during.end).saturating_sub(span.start)
+        };
+        self.met(trouble).map(lasted).max()
+    }
+
+    /// Returns the time in all for which the client could reach no server.
+    pub(super) fn unreachable(&self) -> Option<u64> {
+        let is_off = |fault_span: &&FaultSpan| {
+            keeps_off(fault_span.fault.action(), self.evidence) && self.is_to_all(fault_span)
+        };
+        self.united(self.met(Trouble::CutOff).filter(is_off))
+    }
+
+    /// Returns the time in all for which links of the client were broken. A link to some of the
+    /// servers that it could do without when it was granted a lock, at `granted_ns`, does not count.
+    pub(super) fn broken(&self, granted_ns: u64) -> Option<u64> {
+        let is_needed = |fault_span: &&FaultSpan| {
+            self.is_to_all(fault_span) || self.evidence.span(fault_span).start >= granted_ns
+        };
+        self.united(self.met(Trouble::Broken).filter(is_needed))
+    }
+
+    /// Returns true if the links of a fault lead to all servers.
+    fn is_to_all(&self, fault_span: &FaultSpan) -> bool {
+        let links = fault_span.fault.links();
+        let to = |server| links.iter().any(|(a, b)| [*a, *b].contains(&Node::Server(server)));
+        (0..self.evidence.run.info.servers).all(to)
+    }
+
+    /// Returns the time in all by which the clocks that such trouble is about ran slower or faster
+    /// than they should. A clock that only jumped runs well.
+    pub(super) fn ran_wrong(&self, trouble: Trouble) -> Option<u64> {
+        let off = |fault_span: &FaultSpan| {
+            let part = self.part(fault_span)?;
+            let lasted = part.end - part.start;
+            match fault_span.fault.action() {
+                Action::Clock(ClockChange::Jump(_)) => None,
+                Action::Clock(ClockChange::Drift(ppm)) => Some(drifted(lasted, ppm)),
+                _ => Some(lasted),
+            }
+        };
+        self.met(trouble).filter_map(off).max()
+    }
+
+    /// Returns the time by which the clock that the client's session lives on was wrong. On real
+    /// servers the library of ZooKeeper pings by the machine's clock.
+    pub(super) fn kept_wrong_time(&self) -> Option<u64> {
+        let info = &self.evidence.run.info;
+        let by_machine = info.backend != "sim" && info.ensemble().is_some();
+        if by_machine { None } else { self.ran_wrong(Trouble::ClientClock) }
+    }
+
+    /// Returns the time that the clocks of servers gained because they ran fast.
+    pub(super) fn gained(&self) -> Option<u64> {
+        let gain = |fault_span: &FaultSpan| {
+            let part = self.part(fault_span)?;
+            match fault_span.fault.action() {
+                Action::Clock(ClockChange::Drift(ppm)) if ppm > 0 => {
+                    Some(drifted(part.end - part.start, ppm))
+                }
+                _ => None,
+            }
+        };
+        self.met(Trouble::ServerClock).filter_map(gain).max()
+    }
+
+    /// Returns the time by which the clocks that such trouble is about were wrong at most.
+    pub(super) fn clock_off(&self, trouble: Trouble) -> Option<u64> {
+        let off = |fault_span: &FaultSpan| {
+            let span = self.evidence.span(fault_span);
+            let lasted = self.during.end.min(span.end).saturating_sub(span.start);
+            let by_itself = match fault_span.fault.action() {
+                Action::Clock(ClockChange::Jump(by)) => by.unsigned_abs(),
+                Action::Clock(ClockChange::Drift(ppm)) => drifted(lasted, ppm),
+                _ => lasted,
+            };
+            // The last of several that overlap to be healed sets right what the others have left.
+            let healed = fault_span.effect.as_ref().filter(|_| span.end < self.during.end);
+            by_itself.max(healed.map_or(0, |effect| effect.amount.saturating_mul(1_000)))
+        };
+        self.met(trouble).map(off).reduce(u64::saturating_add)
+    }
+
+    /// Returns true if the client's clock stood still at some time.
+    pub(super) fn stood_still(&self) -> bool {
+        let freezes = |fault_span: &FaultSpan| {
+            fault_span.fault.action() == Action::Clock(ClockChange::Freeze)
+        };
+        self.met(Trouble::ClientClock).any(freezes)
+    }
+
+    /// The faults that had an effect and may have been in force somewhere in the span.
+    fn met(&self, trouble: Trouble) -> impl Iterator<Item = &'a FaultSpan> {
+        let client = self.client;
+        let met = self.evidence.fault_spans_in(&self.during);
+        met.filter(move |it| !it.had_none() && bears(&it.fault, trouble, client))
+    }
+
+    /// Returns the time in all for which faults were in force in the span: of several at once the
+    /// time counts once.
+    fn united(&self, fault_spans: impl Iterator<Item = &'a FaultSpan>) -> Option<u64> {
+        let parts = fault_spans.filter_map(|fault_span| self.part(fault_span));
+        let parts: Vec<(u64, u64)> = parts.map(|part| (part.start, part.end)).collect();
+        (!parts.is_empty()).then(|| covered(parts))
+    }
+
+    /// Returns the part of the span in which a fault was in force.
+    fn part(&self, fault_span: &FaultSpan) -> Option<Range<u64>> {
+        let span = self.evidence.span(fault_span);
+        let (from, to) = (span.start.max(self.during.start), span.end.min(self.during.end));
+        (from <= to).then_some(from..to)
+    }
 }
 
 /// Returns the time that the wall clock of some server gained at most in a span of time, all faults
@@ -242,38 +231,9 @@ fn wall_clock_lead(evidence: &Evidence<'_>, node: Node, at_ns: u64) -> i64 {
     clock.lead_ns(Mono::from_nanos(at_ns))
 }
 
-/// Returns true if a client's clock stood still at some time in a span of it, in nanoseconds.
-pub(super) fn stood_still(evidence: &Evidence<'_>, process: u32, during: Range<u64>) -> bool {
-    let freezes =
-        |fault_span: &FaultSpan| fault_span.fault.action() == Action::Clock(ClockChange::Freeze);
-    met(evidence, Trouble::ClientClock, process, &during).any(freezes)
-}
-
 /// Returns the error of a clock after it has drifted for a time, both in nanoseconds.
 fn drifted(lasted: u64, ppm: i32) -> u64 {
     (lasted / 1_000_000).saturating_mul(u64::from(ppm.unsigned_abs()))
-}
-
-/// The faults that had an effect and may have been in force somewhere in a span of time.
-fn met<'a>(
-    evidence: &'a Evidence<'_>,
-    trouble: Trouble,
-    process: u32,
-    during: &Range<u64>,
-) -> impl Iterator<Item = &'a FaultSpan> {
-    let client = Node::Client(evidence.run.info.client_of(process));
-    let met = evidence.fault_spans_in(during).filter(|fault_span| !fault_span.had_none());
-    met.filter(move |fault_span| bears(&fault_span.fault, trouble, client))
-}
-
-/// Returns true if a client had such trouble in a span of time.
-pub(super) fn had(
-    evidence: &Evidence<'_>,
-    trouble: Trouble,
-    process: u32,
-    during: Range<u64>,
-) -> bool {
-    lasted(evidence, trouble, process, during).is_some()
 }
 
 /// Returns true if a fault is such trouble of a client.

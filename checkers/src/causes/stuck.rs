@@ -4,7 +4,7 @@ use super::Case;
 use super::books::{Books, Changed, Standing, Written};
 use super::loss::{self, Lost, why_session_ended};
 use super::possible;
-use super::span::{Trouble, clock_off, had, loses_data};
+use super::span::{Trouble, Troubles, loses_data};
 use super::{is_queued, reply_lost};
 use base::{CANCELLED, Cause, Causes, Change, F, Kind, Node, Process};
 use histories::holds::{AcquireAnswer, Claim, Ending};
@@ -324,8 +324,8 @@ fn clock_that_kept(
     ];
     let kept = |(trouble, during, _): &(Trouble, Range<u64>, Cause)| {
         let free_ns = during.end.saturating_add(case.run.info.recovery_ns());
-        clock_off(case, *trouble, claim.process, during.clone())
-            .is_some_and(|off| stood_ns <= free_ns.saturating_add(off))
+        let off = Troubles::of(case, claim.process, during.clone()).clock_off(*trouble);
+        off.is_some_and(|off| stood_ns <= free_ns.saturating_add(off))
     };
     clocks.into_iter().find(kept).map(|(.., cause)| cause)
 }
@@ -350,7 +350,8 @@ pub(super) fn why_left(case: &Case<'_>, claim: &Claim, made_ns: Option<u64>) -> 
             failover_ns => case.time(claim.asking().end).saturating_sub(failover_ns)..case.time(at),
         };
         let troubles = [Trouble::Servers, Trouble::CutOff];
-        troubles.iter().any(|trouble| had(case, *trouble, claim.process, around.clone()))
+        let around = Troubles::of(case, claim.process, around);
+        troubles.into_iter().any(|trouble| around.had(trouble))
     };
     match (claim.answer, claim.end, claim.freed) {
         (AcquireAnswer::Unknown(at), ..) if is_death(at) => Cause::ClientDied,
@@ -378,7 +379,8 @@ pub(super) fn why_left(case: &Case<'_>, claim: &Claim, made_ns: Option<u64>) -> 
         (AcquireAnswer::Granted(_), _, Some((at, Kind::Fail))) if unheard(at) => Cause::ReleaseLost,
         // Its client takes an error for a success.
         (AcquireAnswer::Granted(_), Some(end), Some((at, Kind::Ok)))
-            if had(case, Trouble::Broken, claim.process, case.time(end.at)..case.time(at)) =>
+            if Troubles::of(case, claim.process, case.time(end.at)..case.time(at))
+                .had(Trouble::Broken) =>
         {
             Cause::ReleaseLost
         }
