@@ -101,6 +101,10 @@ fn left_by<'a>(
         };
         Some((write.at_ns, claim, cause))
     };
+    let waits_at = |Standing { write, process, .. }: &Standing| {
+        let claim = books.busy_with(case, *process, write.at_ns);
+        claim.is_some_and(|claim| waits_at(case, books, (claim, *write), at_ns))
+    };
     let blocking = match left.standing.get(&key) {
         // If all that stands there are places at which clients wait, nobody woke the first.
         Some(standing) => {
@@ -109,9 +113,15 @@ fn left_by<'a>(
             // Whoever wrote last what several share need not have left anything of its own there.
             let standing = if own.is_empty() { standing.iter().collect() } else { own };
             let left = standing.iter().filter_map(|thing| left_by(thing));
-            // Of nodes that each client makes for itself, all others wait behind the first.
+            // Of nodes that each client makes for itself, all others wait behind the first; and
+            // whoever waits there waits for none that came later.
             match standing.iter().all(|thing| thing.write.place == 0) {
-                true => left.min_by_key(|(made_ns, ..)| *made_ns),
+                true => {
+                    let waiting = standing.iter().filter(|thing| waits_at(thing));
+                    let first_ns = waiting.map(|thing| thing.write.at_ns).min();
+                    let left = left.min_by_key(|(made_ns, ..)| *made_ns);
+                    left.filter(|(made_ns, ..)| first_ns.is_none_or(|first| *made_ns < first))
+                }
                 false => left.max_by_key(|(made_ns, ..)| *made_ns),
             }
         }
@@ -270,21 +280,31 @@ fn left_behind(
     {
         return Some(cause);
     }
+    if waits_at(case, books, (claim, write), left.at_ns) || holds(case, claim, left.at_ns) {
+        return None;
+    }
     if asks(case, claim, left.at_ns) {
-        // The latest place in a queue is the one at which its client waits, as it may; any other
-        // thing is one that its client does not know of.
-        let taken = books.taken(case, claim);
-        let waits_here = taken.iter().max_by_key(|taken| taken.at_ns) == Some(&write);
-        let waits = case.run.info.lock.promises.fifo && waits_here;
-        let unknown = match taken.len() {
+        return Some(match books.taken(case, claim).len() {
             // It may be a place in a queue of which its author has not told.
             1 => reply_lost(case, claim),
             _ if is_of_another(case, books, claim) => Cause::LateRequest,
             _ => Cause::ReplyLost,
-        };
-        return (!waits).then_some(unknown);
+        });
     }
     Some(why_left(case, claim, Some(write.at_ns)))
+}
+
+/// Returns true if a claim waits at a time, in nanoseconds, at the place in a queue that it made:
+/// its latest. (Any other thing of its is one that its client does not know of.)
+fn waits_at(case: &Case<'_>, books: &Books, (claim, write): (&Claim, Written), at_ns: u64) -> bool {
+    let last = || books.taken(case, claim).into_iter().max_by_key(|taken| taken.at_ns);
+    case.run.info.lock.promises.fifo && asks(case, claim, at_ns) && last() == Some(write)
+}
+
+/// Returns true if the client of a claim believes in its hold at a time, in nanoseconds.
+fn holds(case: &Case<'_>, claim: &Claim, at_ns: u64) -> bool {
+    claim.granted().is_some_and(|ok| case.time(ok) <= at_ns)
+        && claim.end.is_none_or(|end| case.time(end.at) > at_ns)
 }
 
 /// Returns true if what a claim does not know of may be from the one before, which ended with

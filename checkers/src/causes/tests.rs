@@ -1181,6 +1181,23 @@ fn of_two_nodes_that_were_left_behind_the_first_blocks() {
 }
 
 #[test]
+fn whoever_waits_in_a_queue_waits_for_nobody_behind_it() {
+    let text = "
+        p0       |     a---?
+        p1       | a-----------------------
+        p2       |            a-A==========
+        store    |   1
+        store b  |       0
+        store c  |              2";
+    assert_eq!(stuck_at(&queue(text), 22), Some(Cause::Recipe));
+    let behind = text.replace("store    |   1", "store    |         1");
+    assert_eq!(stuck_at(&queue(&behind), 22), Some(Cause::ReplyLost));
+    // Nor has a holder left anything behind while it holds on.
+    let held = text.replace("       0\n", "\n").replace("|   1\n", "|\n");
+    assert_eq!(stuck_at(&picture(&held), 22), Some(Cause::Recipe));
+}
+
+#[test]
 fn without_a_ledger_a_stuck_lock_may_have_been_left_by_whoever_asked_for_it() {
     let text = "
         p0       | a-A===X
