@@ -1,4 +1,4 @@
-//! The models that a history can be held against: small automata, a file each.
+//! The models that a history can be held against: small automata, in a file each.
 //!
 //! A model says from which state which step is legal and where it leads; [`search`] finds out
 //! whether the operations of a history can be put on one line that the model can walk. What a
@@ -8,9 +8,6 @@
 //! left mover; locks are taken by the first kind and freed by the second.
 
 mod cas_register;
-mod fenced;
-mod mutex;
-mod owner_mutex;
 mod reentrant;
 mod register;
 mod rw;
@@ -20,8 +17,8 @@ mod set;
 
 #[cfg(test)]
 pub(crate) use {
-    cas_register::CasRegister, fenced::FencedModel, mutex::Mutex, owner_mutex::OwnerMutex,
-    reentrant::ReentrantModel, rw::Rw, rw_reentrant::ReentrantRw, semaphore::Semaphore, set::Set,
+    cas_register::CasRegister, reentrant::ReentrantModel, rw::Rw, rw_reentrant::ReentrantRw,
+    semaphore::Semaphore, set::Set,
 };
 
 use crate::operation::{Operation, OperationKind, Token};
@@ -35,13 +32,13 @@ use std::str::FromStr;
 
 /// Every model, in the order in which they are listed.
 pub const MODELS: &[ModelSpec] = &[
-    mutex::SPEC,
-    owner_mutex::SPEC,
-    rw::SPEC,
+    semaphore::MUTEX,
+    reentrant::OWNER_MUTEX,
+    rw::RW,
     rw_reentrant::RW,
     reentrant::SPEC,
     semaphore::SPEC,
-    fenced::SPEC,
+    rw::FENCED,
     rw_reentrant::FENCED,
     register::SPEC,
     cas_register::SPEC,

@@ -1,5 +1,5 @@
 //! `reentrant:d`: a lock for one holder, which may take it again while it holds it, up to d deep,
-//! and must free it as often.
+//! and must free it as often. To the depth of one it is `owner-mutex`.
 
 use super::rw::{Does, HolderStep};
 use super::{Around, Model, ModelSpec, is_lock};
@@ -7,6 +7,16 @@ use crate::operation::Operation;
 use crate::search::{Meter, SpentBudget, line, search};
 use crate::state::ModelState;
 use crate::sweep::{Rule, strict::StrictLock};
+use base::Mode;
+
+pub(super) const OWNER_MUTEX: ModelSpec = ModelSpec {
+    name: "owner-mutex",
+    bound: None,
+    summary: "a lock that only its holder may free",
+    reentrant: Some("reentrant:2"),
+    lock: Some(|_| StrictLock { rule: Rule::Permits(1), fenced: false }),
+    ..SPEC
+};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "reentrant",
@@ -79,6 +89,12 @@ impl Model for ReentrantModel {
     }
 
     fn describe(&self, held: &Self::State) -> ModelState {
-        held.map_or(ModelState::Free, |(process, depth)| ModelState::Deep { process, depth })
+        match *held {
+            None => ModelState::Free,
+            Some((process, _)) if self.depth == 1 => {
+                ModelState::held(&[(process, Mode::Exclusive)])
+            }
+            Some((process, depth)) => ModelState::Deep { process, depth },
+        }
     }
 }

@@ -1,8 +1,11 @@
 //! `rw`: a read/write lock that knows its holders: one exclusive one alone, or any number of shared
 //! ones. A holder can upgrade, when it is the only one, and downgrade, without letting go.
 //!
-//! The step of this model, and what is proved about steps here, serve every lock that knows its
-//! holders (`owner-mutex`, `fenced`).
+//! `fenced`: the same with fencing tokens: each grant's token is greater than that of every grant
+//! before it. A grant that brought no token is under no such rule; for `rw` none brings one.
+//!
+//! The step of these models, and what is proved about steps here, serve every lock that knows its
+//! holders (`reentrant`, `rw:reentrant`).
 
 use super::{Around, BeforeGoal, Between, Model, ModelSpec, is_shared_lock};
 use crate::operation::{Operation, OperationKind, Token};
@@ -14,18 +17,31 @@ use hashbrown::HashSet;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
-pub(super) const SPEC: ModelSpec = ModelSpec {
+pub(super) const RW: ModelSpec = ModelSpec {
     name: "rw",
     bound: None,
     summary: "one writer or many readers, with upgrade and downgrade",
     reentrant: Some("rw:reentrant"),
     lock: Some(|_| StrictLock { rule: Rule::ReadWrite, fenced: false }),
     takes: is_shared_lock,
-    search: |_, operations, meter| search(&Rw, operations, meter),
-    line: |_, operations, wanted, meter| line(&Rw, operations, wanted, meter),
+    search: |_, operations, meter| search(&Rw { fenced: false }, operations, meter),
+    line: |_, operations, wanted, meter| line(&Rw { fenced: false }, operations, wanted, meter),
 };
 
-pub(crate) struct Rw;
+pub(super) const FENCED: ModelSpec = ModelSpec {
+    name: "fenced",
+    summary: "`rw` whose tokens grow with every grant",
+    reentrant: Some("fenced:reentrant"),
+    lock: Some(|_| StrictLock { rule: Rule::ReadWrite, fenced: true }),
+    search: |_, operations, meter| search(&Rw { fenced: true }, operations, meter),
+    line: |_, operations, wanted, meter| line(&Rw { fenced: true }, operations, wanted, meter),
+    ..RW
+};
+
+pub(crate) struct Rw {
+    /// Grants bring tokens, which are compared.
+    pub fenced: bool,
+}
 
 /// A step of one process on a lock that knows its holders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -315,7 +331,8 @@ impl LockHolders {
 }
 
 impl Model for Rw {
-    type State = LockHolders;
+    /// The holder, and the greatest token so far.
+    type State = (LockHolders, Option<Token>);
     type Step = HolderStep;
 
     fn steps(
@@ -323,24 +340,36 @@ impl Model for Rw {
         operations: &[&Operation],
         _: &mut Meter<'_, '_>,
     ) -> Result<Vec<HolderStep>, SpentBudget> {
-        Ok(HolderStep::with_readers(operations))
+        let mut steps = HolderStep::with_readers(operations);
+        for step in steps.iter_mut().filter(|_| !self.fenced) {
+            if let Does::Take(_, token) = &mut step.does {
+                *token = None;
+            }
+        }
+        Ok(steps)
     }
 
-    fn initial(&self) -> LockHolders {
-        LockHolders::default()
+    fn initial(&self) -> Self::State {
+        Self::State::default()
     }
 
-    fn apply(&self, held: &LockHolders, step: &HolderStep) -> Option<LockHolders> {
-        held.apply(step)
+    fn apply(&self, (held, mark): &Self::State, step: &HolderStep) -> Option<Self::State> {
+        let mark = match step.does {
+            Does::Take(_, Some(token)) if mark.is_some_and(|mark| token <= mark) => return None,
+            Does::Take(_, Some(token)) => Some(token),
+            _ => *mark,
+        };
+        Some((held.apply(step)?, mark))
     }
 
+    /// Decides as without tokens; but a grant cannot be put behind one with a greater token.
     fn passes(&self, earlier: &HolderStep, later: &HolderStep, _optional: bool) -> bool {
-        earlier.passes(later)
+        earlier.passes(later) && !earlier.has_less_token(later)
     }
 
     fn eager<'a>(
         &self,
-        _: &LockHolders,
+        _: &Self::State,
         step: &HolderStep,
         around: Around<'a, HolderStep, impl Iterator<Item = &'a HolderStep>>,
     ) -> bool {
@@ -357,7 +386,7 @@ impl Model for Rw {
 
     fn is_of_use<'a>(
         &self,
-        held: &LockHolders,
+        (held, _): &Self::State,
         step: BeforeGoal<'a, HolderStep>,
         goal: &HolderStep,
         left: impl Iterator<Item = BeforeGoal<'a, HolderStep>> + Clone,
@@ -367,7 +396,7 @@ impl Model for Rw {
 
     fn is_forced<'a>(
         &self,
-        held: &LockHolders,
+        (held, _): &Self::State,
         step: &HolderStep,
         goal: &HolderStep,
         left: impl Iterator<Item = BeforeGoal<'a, HolderStep>> + Clone,
@@ -381,18 +410,25 @@ impl Model for Rw {
 
     fn becomes(
         &self,
-        from: &LockHolders,
-        to: &LockHolders,
+        (from, mark): &Self::State,
+        (to, reached): &Self::State,
         between: Between<'_, HolderStep>,
     ) -> bool {
-        from.becomes(to, between)
+        let tokens = between.steps.iter().filter_map(|step| step.token());
+        // Those that are missing must still be legal.
+        let rises = tokens.clone().all(|token| mark.is_none_or(|mark| mark < token));
+        rises && tokens.max().or(*mark) == *reached && from.becomes(to, between)
     }
 
-    fn heap(held: &LockHolders) -> usize {
+    fn turn(&self, step: &HolderStep) -> Option<Token> {
+        step.token()
+    }
+
+    fn heap((held, _): &Self::State) -> usize {
         held.heap()
     }
 
-    fn describe(&self, held: &LockHolders) -> ModelState {
-        held.describe()
+    fn describe(&self, (held, mark): &Self::State) -> ModelState {
+        held.describe().fenced(*mark)
     }
 }

@@ -1,11 +1,19 @@
 //! `semaphore:k`: k permits; an acquire takes one or, at one moment, several, and whoever likes may
-//! give some back.
+//! give some back. With one permit it is `mutex`: a lock that forgets who holds it, as Knossos' mutex.
 
 use super::{Around, Model, ModelSpec, is_lock};
 use crate::operation::{Operation, OperationKind};
 use crate::search::{Meter, SpentBudget, line, search};
 use crate::state::ModelState;
 use crate::sweep::{Rule, strict::StrictLock};
+
+pub(super) const MUTEX: ModelSpec = ModelSpec {
+    name: "mutex",
+    bound: None,
+    summary: "a lock that anybody may free (Knossos' mutex)",
+    reentrant: Some("reentrant:2"),
+    ..SPEC
+};
 
 pub(super) const SPEC: ModelSpec = ModelSpec {
     name: "semaphore",
@@ -92,12 +100,18 @@ impl Model for Semaphore {
         self.pure(step)
     }
 
-    /// Returns the same as for the mutex, as long as permits are taken and given back one by one.
+    /// Steps that lead back to the same state, of permits that are taken and given back one by one,
+    /// are as many of the one kind as of the other, and can be put in by turns. But where no permit
+    /// is taken, none can be confirmed.
     fn fewer(&self, steps: &[SemaphoreStep]) -> bool {
         steps.iter().all(|step| matches!(step, SemaphoreStep::Take(1) | SemaphoreStep::Free(1)))
     }
 
     fn describe(&self, taken: &u32) -> ModelState {
-        ModelState::Taken { permits: *taken, of: self.permits }
+        match (self.permits, *taken) {
+            (1, 0) => ModelState::Free,
+            (1, _) => ModelState::Held,
+            (of, permits) => ModelState::Taken { permits, of },
+        }
     }
 }

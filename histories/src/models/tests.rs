@@ -1,7 +1,7 @@
 //! Tests of models: how they are named, what they know, what they say of their states, and what
 //! they save the search. All by search: the sweep would decide most of it without asking them.
 
-use super::{CasRegister, FencedModel, MODELS, Model, NamedModel, NoModel, Rw, Set};
+use super::{CasRegister, MODELS, Model, NamedModel, NoModel, Rw, Set};
 use crate::operation::{Ended, Operation, OperationKind, Token};
 use crate::reading::Entries;
 use crate::search::{Budget, Meter};
@@ -241,8 +241,8 @@ fn heap<M: Model>(model: &M, operations: &[Operation]) -> usize {
 #[test]
 fn what_a_large_state_takes_is_known() {
     let shared: Vec<_> = (0..1_000).map(|n| op(n, 0, 1, SHARE)).collect();
-    assert_eq!(heap(&Rw, &shared), 4_000);
-    assert_eq!(heap(&FencedModel, &shared), 4_000);
+    assert_eq!(heap(&Rw { fenced: false }, &shared), 4_000);
+    assert_eq!(heap(&Rw { fenced: true }, &shared), 4_000);
     let adds: Vec<_> = (0..6_400).map(|n| op(0, 0, 1, OperationKind::Add { value: n })).collect();
     assert_eq!(heap(&Set, &adds), 800);
     assert_eq!(heap(&CasRegister, &[op(0, 0, 1, OperationKind::Write { value: Some(7) })]), 0);

@@ -1,10 +1,7 @@
 //! The search against every line there is, on small random histories of every model.
 
 use super::random::{Behaviour, Toy, history};
-use crate::models::{
-    CasRegister, FencedModel, Model, Mutex, OwnerMutex, ReentrantModel, ReentrantRw, Rw, Semaphore,
-    Set,
-};
+use crate::models::{CasRegister, Model, ReentrantModel, ReentrantRw, Rw, Semaphore, Set};
 use crate::operation::{Ended, Operation};
 use crate::search::{Budget, Line, Meter, SearchAnswer, WantedLine, line, search};
 use base::Rng;
@@ -118,22 +115,22 @@ fn agree<M: Model>(model: M, toy: &Toy) {
 
 #[test]
 fn mutex() {
-    agree(Mutex, &Toy::mutex());
+    agree(Semaphore { permits: 1 }, &Toy::mutex());
 }
 
 #[test]
 fn owner_mutex() {
-    agree(OwnerMutex, &Toy::mutex());
+    agree(ReentrantModel { depth: 1 }, &Toy::mutex());
 }
 
 #[test]
 fn rw() {
-    agree(Rw, &Toy::rw(false));
+    agree(Rw { fenced: false }, &Toy::rw(false));
 }
 
 #[test]
 fn fenced() {
-    agree(FencedModel, &Toy::rw(true));
+    agree(Rw { fenced: true }, &Toy::rw(true));
 }
 
 #[test]

@@ -4,9 +4,7 @@
 use super::strict::{self, StrictLock};
 use super::{Rule, sweep};
 use crate::holds::Claims;
-use crate::models::{
-    FencedModel, Model, Mutex, OwnerMutex, ReentrantModel, ReentrantRw, Rw, Semaphore,
-};
+use crate::models::{Model, ReentrantModel, ReentrantRw, Rw, Semaphore};
 use crate::operation::{Ended, Operation, OperationKind};
 use crate::search::SearchAnswer;
 use crate::search::random::{Behaviour, Toy, history};
@@ -69,12 +67,12 @@ fn permits(permits: u32) -> StrictLock {
 
 #[test]
 fn mutex_of_nobody() {
-    agree(Mutex, permits(1), &Toy::mutex());
+    agree(Semaphore { permits: 1 }, permits(1), &Toy::mutex());
 }
 
 #[test]
 fn owner_mutex() {
-    agree(OwnerMutex, permits(1), &Toy::mutex());
+    agree(ReentrantModel { depth: 1 }, permits(1), &Toy::mutex());
 }
 
 #[test]
@@ -85,7 +83,11 @@ fn semaphores() {
 
 #[test]
 fn rw_with_conversions() {
-    agree(Rw, StrictLock { rule: Rule::ReadWrite, fenced: false }, &Toy::rw(false));
+    agree(
+        Rw { fenced: false },
+        StrictLock { rule: Rule::ReadWrite, fenced: false },
+        &Toy::rw(false),
+    );
 }
 
 #[test]
@@ -95,7 +97,7 @@ fn rw_taken_again() {
 
 #[test]
 fn fenced() {
-    agree(FencedModel, StrictLock { rule: Rule::ReadWrite, fenced: true }, &Toy::rw(true));
+    agree(Rw { fenced: true }, StrictLock { rule: Rule::ReadWrite, fenced: true }, &Toy::rw(true));
 }
 
 #[test]
@@ -120,10 +122,13 @@ fn definite_holds_in_doubtful_company() {
         let all: Vec<&Operation> = operations.iter().collect();
         let unswept = strict::decide(lock, &all).is_none();
         let Some(answer) = strict::definite(lock, &all) else { continue };
-        let searched = searched(&Rw, &operations, usize::MAX);
+        let searched = searched(&Rw { fenced: false }, &operations, usize::MAX);
         assert_ne!(searched, SearchAnswer::Legal, "seed {seed}: {answer:?} {operations:#?}");
         if operations.len() <= 12 {
-            assert!(!brute(&Rw, &operations), "seed {seed}: {answer:?} {operations:#?}");
+            assert!(
+                !brute(&Rw { fenced: false }, &operations),
+                "seed {seed}: {answer:?} {operations:#?}"
+            );
         }
         found += u64::from(unswept);
     }
@@ -291,11 +296,11 @@ fn belief() {
         let history = play(&mut rng, events);
         let operations = believed(&history);
         let right = sweep(&Claims::of(&history), Rule::Others).is_empty();
-        let found = searched(&Rw, &operations, usize::MAX);
+        let found = searched(&Rw { fenced: false }, &operations, usize::MAX);
         let shown = || format!("seed {seed}: {found:?}\n{}", history.to_jsonl());
         assert_eq!(right, found == SearchAnswer::Legal, "{}", shown());
         if operations.len() <= 12 {
-            assert_eq!(right, brute(&Rw, &operations), "{}", shown());
+            assert_eq!(right, brute(&Rw { fenced: false }, &operations), "{}", shown());
         }
         legal += u64::from(right);
     }
