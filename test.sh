@@ -6,7 +6,9 @@ cd "$(dirname "$0")"
 
 # Says what begins, and after how many seconds of the whole.
 begun=$(date +%s)
-export begun
+# The number of processes that ran over the last minute: the other work of the machine, before there is any of ours.
+read -r load _ </proc/loadavg
+export begun load
 step() { printf '\n== %s s: %s\n' $(($(date +%s) - begun)) "$*"; }
 
 # The eighth of the rows and of the libraries on real servers that is run: 1 to 8, or `all`. They come in turn, a commit
@@ -154,7 +156,8 @@ run_in_lane() { for program in "$@"; do run_alone "$program" || echo "$program" 
 # sessions against each other whatever the niceness of their processes, and a session has a niceness of its own.
 # The lints are built as the tests are, so that macros and what build scripts compile are built once.
 compute() {
-    { echo 19 >/proc/self/autogroup; } 2>/dev/null || true
+    # Beside other work of the machine it would hardly get a turn, and takes its share.
+    [ "${load%.*}" -ge "$(nproc)" ] || { echo 19 >/proc/self/autogroup; } 2>/dev/null || true
     step "the gate in the simulator"
     ./target/release/picklock suite suites/seeds.toml --seeds 300 --store target/store --junit target/gate.xml
     step "tests: the simulator, the checkers, the reports"
