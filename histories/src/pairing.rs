@@ -27,6 +27,7 @@ use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+mod denials;
 mod holding;
 mod numbers;
 mod paired;

@@ -18,6 +18,8 @@
 //! Otherwise the history may just have ended too early, as it has where a release is under way that
 //! would free the lock.
 
+use super::denials::Denials;
+
 /// A place in a history, and its time if it has one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TimedPlace {
@@ -81,16 +83,9 @@ struct KeyRoom {
     granted: bool,
     /// Nobody knows whether an acquire was granted.
     doubtful: bool,
-    /// The last hold ended with a release that succeeded.
-    clean: bool,
-    /// A hold ended in another way: something of it may be there still.
-    spoilt: bool,
+    /// The place at which the release of the last hold was refused.
     refused: Option<u64>,
-    /// The number of acquires that are under way, and the last place at which there were several.
-    asking: u32,
-    crowded: u64,
-    /// The acquires that were refused since the last grant though they alone asked for a free lock.
-    denied: Vec<usize>,
+    denials: Denials,
 }
 
 impl Rooms {
@@ -119,17 +114,12 @@ impl Rooms {
     /// Notes that an acquire begins.
     pub fn asks(&mut self, key: u32) {
         let place = self.now.place;
-        let room = self.key(key);
-        room.asking += 1;
-        if room.asking > 1 {
-            room.crowded = place;
-        }
+        self.key(key).denials.asks(place);
     }
 
     /// Notes that an acquire has its answer.
     pub fn is_answered(&mut self, key: u32) {
-        let room = self.key(key);
-        room.asking = room.asking.saturating_sub(1);
+        self.key(key).denials.is_answered();
     }
 
     /// Notes that an acquire was refused that began at this place.
@@ -137,9 +127,8 @@ impl Rooms {
         let most = self.permits;
         let room = self.key(key);
         let is_free = room.free_since(permits, most).is_some_and(|free| free.place < began);
-        let is_clean = room.clean && !room.spoilt && !room.doubtful;
-        if is_free && is_clean && room.granted && room.crowded < began {
-            room.denied.push(operation);
+        if is_free && room.granted && !room.doubtful {
+            room.denials.add(operation, began);
         }
     }
 
@@ -150,7 +139,7 @@ impl Rooms {
         let free = room.free_since(permits, most);
         room.used += permits;
         (room.granted, room.refused) = (true, None);
-        room.denied.clear();
+        room.denials.granted();
         let waited_ns = free.and_then(|free| now.since_ns(free.later(asked)));
         self.longest_ns = self.longest_ns.max(waited_ns);
     }
@@ -165,7 +154,7 @@ impl Rooms {
         let (now, most) = (self.now, self.permits);
         let room = self.key(key);
         let full = room.used >= most;
-        room.clean = false;
+        room.denials.freed();
         room.used = room.used.saturating_sub(permits);
         if room.used == 0 {
             room.idle = now;
@@ -178,16 +167,15 @@ impl Rooms {
     /// Notes that a hold ended without a release.
     pub fn lost(&mut self, key: u32, permits: u32) {
         self.freed(key, permits);
-        self.key(key).spoilt = true;
+        self.key(key).denials.lost();
     }
 
     /// Notes that a release was answered that began at this place, with success or not: what it
     /// freed is free from now on.
     pub fn answered(&mut self, key: u32, began: u64, is_ok: bool) {
         let now = self.now;
-        let KeyRoom { idle, room, clean, spoilt, .. } = self.key(key);
-        *clean = is_ok;
-        *spoilt |= !is_ok;
+        let KeyRoom { idle, room, denials, .. } = self.key(key);
+        denials.released(is_ok);
         for moment in [idle, room] {
             if moment.place == began {
                 *moment = now;
@@ -227,8 +215,8 @@ impl Rooms {
     /// Judges one lock for which nobody waits at the end.
     fn denied_for_good(&self, room: &KeyRoom) -> Option<Unserved> {
         let free = room.free_since(1, self.permits)?;
-        (room.denied.len() > 1).then(|| Unserved {
-            waiting: room.denied.clone(),
+        Some(Unserved {
+            waiting: room.denials.for_good()?.to_vec(),
             since: free.place,
             waited_ns: self.now.since_ns(free),
             refused: None,
