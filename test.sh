@@ -4,10 +4,10 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
+# The number of processes that ran over the last minute: the other work of the machine, before there is any of ours.
+{ read -r load _ </proc/loadavg; } 2>/dev/null || load=0
 # Says what begins, and after how many seconds of the whole.
 begun=$(date +%s)
-# The number of processes that ran over the last minute: the other work of the machine, before there is any of ours.
-read -r load _ </proc/loadavg
 export begun load
 step() { printf '\n== %s s: %s\n' $(($(date +%s) - begun)) "$*"; }
 
@@ -118,7 +118,7 @@ step "formatting"
 cargo fmt --all -- --check
 eighth=$(which_eighth)
 tests() { cargo test --release --workspace "$@"; }
-# They are over in seconds; what would take minutes is to optimise their crates.
+# Unit tests are over in seconds; what would take minutes is to optimise their crates.
 unit_tests() {
     local quick=()
     for crate in picklock picklock-{base,checkers,histories,nemesis,sim,stores,workloads}; do
