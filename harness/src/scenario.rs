@@ -109,7 +109,7 @@ impl Prepared {
     /// # Panics
     /// Panics when the world breaks or the lock was held twice: without faults, neither can be.
     pub fn run(&mut self, seed: u64) -> RunCounts {
-        self.plan.seed = seed;
+        self.plan.run.seed = seed;
         self.config.seed = seed;
         let mut world = world(&self.lock, self.config.clone(), None);
         let mut recorder = Recorder::in_memory();

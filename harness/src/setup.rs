@@ -44,10 +44,8 @@ pub struct Setup {
     pub world: WorldSpec,
     /// The header of the run. The backend is filled in by `info_for`.
     info: RunInfo,
-    /// The run that was asked for.
+    /// The run that was asked for: a swarm varies it.
     asked: RunSpec,
-    /// The run as it is made: a swarm varies the one that was asked for.
-    run: RunSpec,
     faults: RunFaults,
 }
 
@@ -83,7 +81,7 @@ impl Setup {
         };
         let mut setup = Self::of(lock, asked, RunFaults::Nemeses)?;
         let script = FaultScript::read(&file, &setup.scripted()).map_err(Box::new)?;
-        if !setup.run.servers.is_empty() {
+        if !setup.plan.run.servers.is_empty() {
             script.check_clients_only(&file).map_err(Box::new)?;
         }
         setup.info.script = script.faults();
@@ -119,8 +117,8 @@ impl Setup {
             world.call_timeout = replay.call_timeout;
             replay_info(&mut info, replay);
         }
-        let plan = plan(lock, &run, task, &info, &faults);
-        let mut setup = Self { lock: lock.clone(), plan, world, info, asked, run, faults };
+        let plan = plan(lock, run, task, &info, &faults);
+        let mut setup = Self { lock: lock.clone(), plan, world, info, asked, faults };
         setup.world.sets_clocks = setup.sets_clocks();
         Ok(setup)
     }
@@ -155,12 +153,12 @@ impl Setup {
     fn scripted(&self) -> ScriptedRun<'_> {
         let topology = self.world.topology;
         ScriptedRun {
-            clients: self.run.clients,
+            clients: self.plan.run.clients,
             servers: &self.info.nodes,
             peers: topology.has_peers(),
             several: topology.shape == Shape::Several,
-            ttl: self.run.ttl(),
-            time_limit: self.run.time_limit(),
+            ttl: self.plan.run.ttl(),
+            time_limit: self.plan.run.time_limit(),
             junk: self.lock.store().junk().map(|_| ()),
             commands: self.lock.store().commands(),
         }
@@ -178,7 +176,7 @@ impl Setup {
 
     /// Returns the run as it is made.
     pub fn run(&self) -> &RunSpec {
-        &self.run
+        &self.plan.run
     }
 
     /// Returns fresh nemeses for one run.
@@ -192,12 +190,12 @@ impl Setup {
                 let find = |name| nemesis::find(name).expect("checked when the setup was made");
                 let make = |name| {
                     let nemesis = (find(name).make)();
-                    match self.run.swarm {
-                        true => Box::new(swarm::Weighted::new(nemesis, self.run.seed)),
+                    match self.plan.run.swarm {
+                        true => Box::new(swarm::Weighted::new(nemesis, self.plan.run.seed)),
                         false => nemesis,
                     }
                 };
-                self.run.nemesis.split(',').map(make).collect()
+                self.plan.run.nemesis.split(',').map(make).collect()
             }
         }
     }
@@ -223,7 +221,7 @@ impl Setup {
             }
             RunFaults::Script(script) => script.needs(peers).collect(),
             RunFaults::Nemeses => {
-                let specs = self.run.nemesis.split(',').filter_map(nemesis::find);
+                let specs = self.plan.run.nemesis.split(',').filter_map(nemesis::find);
                 let need =
                     |ability: &Ability| if peers { *ability } else { ability.without_peers() };
                 specs.flat_map(|spec| spec.needs).map(need).collect()
@@ -238,7 +236,10 @@ impl Setup {
             return script.bandwidths().collect();
         }
         let throttles = self.needs().contains(&Ability::Throttle);
-        throttles.then(|| nemesis::least_bandwidth(self.run.fault_scale())).into_iter().collect()
+        throttles
+            .then(|| nemesis::least_bandwidth(self.plan.run.fault_scale()))
+            .into_iter()
+            .collect()
     }
 
     /// Returns the mistake of a fault script in asking a backend for what it refuses, if it does.
@@ -291,7 +292,7 @@ fn replay_info(info: &mut RunInfo, replay: &Replay) {
 
 fn plan(
     lock: &TestedLock,
-    run: &RunSpec,
+    run: RunSpec,
     task: &'static Task,
     info: &RunInfo,
     faults: &RunFaults,
@@ -301,24 +302,19 @@ fn plan(
         RunFaults::Nemeses | RunFaults::Script(_) => None,
     };
     Plan {
-        clients: run.clients,
         servers: info.nodes.clone(),
-        peers: topology(lock, run).has_peers(),
-        ttl: run.ttl(),
-        fault_scale: run.fault_scale(),
+        peers: topology(lock, &run).has_peers(),
         start_up: lock.opener.start_up(),
-        time_limit: run.time_limit(),
         quiet: Duration::from_nanos(info.quiet_ns),
-        call_timeout: run.call_timeout(),
         acquire_timeout: Duration::from_nanos(info.acquire_timeout_ns),
-        short_wait: short_wait(lock, run),
-        load: load(lock, run, task),
+        short_wait: short_wait(lock, &run),
+        load: load(lock, &run, task),
         promises: info.lock.promises,
         link_delay: links::usual_delay(run.link_delay()),
         needed: program::needed(lock, task),
         draws_faults: matches!(faults, RunFaults::Nemeses),
-        seed: run.seed,
         replay,
+        run,
     }
 }
 

@@ -125,7 +125,7 @@ pub fn perform(
     let choices = Rc::new(choices);
     let begun = Instant::now();
 
-    let length = setup.plan.time_limit + setup.plan.quiet;
+    let length = setup.run().time_limit() + setup.plan.quiet;
     let mut watcher = RunProgress::new(interrupted, length, budget, folder.as_ref());
     watcher.progress("starting");
     let means = Means {

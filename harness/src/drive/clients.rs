@@ -81,14 +81,16 @@ impl Clients {
     pub fn new(plan: &Plan) -> Self {
         let round = TurnSettings::new(plan);
         let each = plan.load.task.workers;
-        let workers = plan.clients * each;
+        let workers = plan.run.clients * each;
         let gone = ProcessStage::Gone { until: Some(Mono::ZERO) };
         Self {
-            clients: (0..plan.clients)
+            clients: (0..plan.run.clients)
                 .map(|process| ClientProcess { process, stage: gone, has_come_up: false })
                 .collect(),
             workers: (0..workers).map(|number| DrivenWorker::new(number, plan, &round)).collect(),
-            queue: (workers..workers + plan.clients).map(|it| Reverse((Mono::ZERO, it))).collect(),
+            queue: (workers..workers + plan.run.clients)
+                .map(|it| Reverse((Mono::ZERO, it)))
+                .collect(),
             ready: Vec::new(),
             round,
             next_request: 0,

@@ -155,7 +155,7 @@ impl Faults {
         }
         let view = View {
             now,
-            ttl: plan.fault_scale,
+            ttl: plan.run.fault_scale(),
             clients,
             servers: &plan.servers,
             peers: plan.peers,
@@ -230,8 +230,8 @@ impl Faults {
 fn least(fault: &Fault, plan: &Plan) -> Duration {
     let at_client = || fault.nodes().iter().any(|node| matches!(node, Node::Client(_)));
     match fault.spec().matters {
-        Matters::WhenItOutlasts if at_client() => plan.fault_scale,
-        Matters::WhenItOutlasts => plan.call_timeout,
+        Matters::WhenItOutlasts if at_client() => plan.run.fault_scale(),
+        Matters::WhenItOutlasts => plan.run.call_timeout(),
         // A clock is wrong as soon as it jumps.
         Matters::Always | Matters::WhenClocksDiffer => Duration::ZERO,
     }

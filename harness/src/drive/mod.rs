@@ -81,7 +81,7 @@ pub fn drive(
 ) -> Result<(), DriveError> {
     let mut driver = RunDriver {
         clients: Clients::new(plan),
-        faults: Faults::new(nemeses, Rng::fork(plan.seed, 20)),
+        faults: Faults::new(nemeses, Rng::fork(plan.run.seed, 20)),
         vault: VaultNode::new(
             Vault::new(plan.promises.fenced),
             plan.link_delay,
@@ -123,9 +123,9 @@ impl RunDriver<'_> {
         (self.begun, self.recorder.played.begin) = (begin, begin);
         self.clients.begin(begin);
         if self.plan.draws_faults {
-            self.faults.end_by(begin + self.plan.time_limit);
+            self.faults.end_by(begin + self.plan.run.time_limit());
         }
-        self.pass(begin + self.plan.time_limit, true)?;
+        self.pass(begin + self.plan.run.time_limit(), true)?;
         self.heal_all(SETTLE)?;
         self.mark(F::Quiet);
         self.pass(self.backend.now() + self.plan.quiet, false)?;

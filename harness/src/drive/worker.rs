@@ -97,7 +97,7 @@ impl TurnSettings {
             keys,
             acquire_timeout: plan.acquire_timeout,
             short_wait: plan.short_wait,
-            at_vault: plan.ttl / AT_VAULT,
+            at_vault: plan.run.ttl() / AT_VAULT,
             origin: (!by_trigger).then_some(Mono::ZERO),
         }
     }
@@ -148,7 +148,7 @@ pub enum Heard {
 
 impl DrivenWorker {
     pub fn new(number: u32, plan: &Plan, round: &TurnSettings) -> Self {
-        let mut rng = Rng::fork(plan.seed, 100 + u64::from(number));
+        let mut rng = Rng::fork(plan.run.seed, 100 + u64::from(number));
         let turn = round.load.turn(&mut rng);
         let turns = match &plan.replay {
             Some(replay) => TurnSource::Listed(replay.turns[number as usize].clone().into_iter()),

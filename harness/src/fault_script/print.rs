@@ -134,7 +134,7 @@ fn fault(planned: &Planned, grant: Option<HitGrant>, plan: &Plan, played: &Playe
         None => field("at", &quoted(at)),
     }
     // What is in force at the end of the time limit is healed then.
-    let left = plan.time_limit.saturating_sub(at);
+    let left = plan.run.time_limit().saturating_sub(at);
     field("lasts", &quoted(Duration::from_nanos(planned.lasts_ns).min(left)));
     text
 }
@@ -157,10 +157,10 @@ fn target(fault: &Fault, plan: &Plan) -> Option<Node> {
 
 /// The fault that such a target means in a run.
 fn all_links(aim: &Aim, action: Action, plan: &Plan) -> Vec<Fault> {
-    let clients = vec![ClientView::default(); plan.clients as usize];
+    let clients = vec![ClientView::default(); plan.run.clients as usize];
     let view = View {
         now: base::Mono::ZERO,
-        ttl: plan.ttl,
+        ttl: plan.run.ttl(),
         clients: &clients,
         servers: &plan.servers,
         peers: plan.peers,

@@ -6,7 +6,7 @@ mod replay;
 mod replayer;
 mod unfit;
 
-use base::{ClientAbility, Load, Promises, ServerInfo};
+use base::{ClientAbility, Load, Promises, RunSpec, ServerInfo};
 use std::time::Duration;
 
 pub use played::Played;
@@ -16,24 +16,16 @@ pub use unfit::UnfitClient;
 
 /// The parameters of the drive loop for one run.
 pub struct Plan {
-    /// The number of clients.
-    pub clients: u32,
+    /// The run as it is made.
+    pub run: RunSpec,
     /// The servers, by number.
     pub servers: Vec<ServerInfo>,
     /// True if the servers talk to each other.
     pub peers: bool,
-    /// The lock's time to live, or its session time-out.
-    pub ttl: Duration,
-    /// The time that nemeses take the lengths of their faults from.
-    pub fault_scale: Duration,
     /// The longest time that clients take until they can be asked for the lock.
     pub start_up: Duration,
-    /// The time during which faults are injected.
-    pub time_limit: Duration,
     /// The time that the run goes on after the last heal.
     pub quiet: Duration,
-    /// The longest time that a call to a server may take.
-    pub call_timeout: Duration,
     /// The longest time that an acquire waits.
     pub acquire_timeout: Duration,
     /// The longest time that an acquire with a short wait does.
@@ -51,6 +43,4 @@ pub struct Plan {
     pub needed: Vec<ClientAbility>,
     /// True if its faults are drawn, and not those of a script or a schedule.
     pub draws_faults: bool,
-    /// Seeds what is drawn here: turns and faults.
-    pub seed: u64,
 }
