@@ -59,8 +59,8 @@ pub enum Notice {
         /// The measured effect of the fault.
         effect: Effect,
     },
-    /// A fault could not be injected or undone, and nobody tries any longer. Why not is told next,
-    /// and ends the run.
+    /// A fault could not be injected or undone, and nobody tries any longer. The reason is reported
+    /// next, and ends the run.
     GivenUp {
         /// The number of the fault.
         id: FaultId,
@@ -129,8 +129,8 @@ pub trait Backend {
         inbox: &mut Vec<Message>,
     ) -> Result<(), BackendError>;
 
-    /// Says what each server is to the others now, by number; `None` of one that is nothing to
-    /// them, or does not say. Empty: the backend cannot tell.
+    /// Returns the standing of each server among the others, by number; `None` for one without a
+    /// standing, or that does not report it. Empty: the backend does not know any.
     fn standings(&mut self) -> Vec<Option<ServerStanding>> {
         Vec::new()
     }

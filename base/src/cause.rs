@@ -59,7 +59,7 @@ pub enum Cause {
     Recovery,
     /// The lock ran out between the steps of its holder's release.
     RanOutWhileReleasing,
-    /// The client believes that it holds the lock, and nothing in the store says so.
+    /// The client believes that it holds the lock, and nothing in the store supports that.
     NothingTaken,
     /// The store took two workers of one client, or two holds of one worker, for the same owner.
     SharedIdentity,

@@ -151,7 +151,7 @@ pub struct Init {
     /// not set.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub drifted_ns: i64,
-    /// True if it tells the name of each command that it sends to a server (`calls`).
+    /// True if it reports the name of each command that it sends to a server (`calls`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub names_calls: bool,
     /// The number of workers. A client with one need not look at the worker of a request.
@@ -294,7 +294,7 @@ pub enum ClientReply {
     },
 }
 
-/// The level of a loss of which a client tells.
+/// The level of a loss that a client reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LossLevel {
@@ -344,9 +344,9 @@ impl ClientReply {
                 Some(format!("it cannot do what it was asked for, as it says: {error}"))
             }
             Some(definite) if definite != is_definite => {
-                let (said, other) = if is_definite { ("fail", "info") } else { ("info", "fail") };
+                let (kind, other) = if is_definite { ("fail", "info") } else { ("info", "fail") };
                 Some(format!(
-                    "it said `{said}` with the code `{word}` ({about}), which is `{other}`"
+                    "it said `{kind}` with the code `{word}` ({about}), which is `{other}`"
                 ))
             }
             _ => None,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum ClientAbility {
     /// It takes the mode of an acquire.
     Shared,
-    /// It waits no longer for a lock than it is told, and tries once where that is no time at all.
+    /// It waits for a lock no longer than the given time, and tries once if that is zero.
     Timed,
     /// It answers `convert`.
     Convert,
@@ -129,8 +129,8 @@ mod tests {
     #[test]
     fn its_word_is_the_one_that_clients_say() {
         for ability in ClientAbility::ALL {
-            let said = serde_json::to_string(&ability).expect("a word");
-            assert_eq!(said, format!("\"{}\"", ability.word()));
+            let word = serde_json::to_string(&ability).expect("a word");
+            assert_eq!(word, format!("\"{}\"", ability.word()));
         }
     }
 }

@@ -83,7 +83,7 @@ impl Clock {
         WallTime::from_nanos(self.mono(now).nanos().saturating_add_signed(self.ahead_ns))
     }
 
-    /// The first time of the world, from `now` on, at which the monotonic clock says `reading` or
+    /// The first time of the world, from `now` on, at which the monotonic clock shows `reading` or
     /// more. Never, if it stands still.
     #[inline]
     pub fn due(&self, reading: Mono, now: Mono) -> Mono {
@@ -123,7 +123,7 @@ impl Clock {
     }
 
     /// One thing that was wrong with it is right again. Once its rate is right, the wall clock is
-    /// set, as NTP does it; a monotonic clock is never set. Says how far the wall clock was off.
+    /// set, as NTP does it; a monotonic clock is never set. Returns how far the wall clock was off.
     pub fn undo(&mut self, change: ClockChange, now: Mono) -> Duration {
         self.rebase(now);
         let off_ns = self.lead_ns(now);
@@ -141,7 +141,7 @@ impl Clock {
         ClockSetting { jumps_ns: self.jumps_ns, rate_ppm: self.rate_ppm() }
     }
 
-    /// Makes this all that is wrong with it. To say the same again changes nothing.
+    /// Makes this all that is wrong with it. To set the same again changes nothing.
     pub fn set(&mut self, setting: ClockSetting, now: Mono) {
         self.rebase(now);
         self.jump(setting.jumps_ns.saturating_sub(self.jumps_ns));
@@ -295,8 +295,8 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_says_what_faults_have_made_of_a_clock_and_makes_another_the_same() {
-        let (mut hit, mut told) = (clock(), clock());
+    fn a_setting_holds_the_effect_of_faults_on_a_clock_and_makes_another_the_same() {
+        let (mut hit, mut copy) = (clock(), clock());
         let faults = [
             ClockChange::Jump(-3 * SECOND as i64),
             ClockChange::Drift(100_000),
@@ -306,9 +306,9 @@ mod tests {
         for (second, fault) in (0..).step_by(10).zip(faults) {
             hit.change(fault, seconds(second));
             for again in 0..2 {
-                told.set(hit.setting(), seconds(second + again));
+                copy.set(hit.setting(), seconds(second + again));
                 let read = |clock: &Clock| (clock.mono(seconds(99)), clock.wall(seconds(99)));
-                assert_eq!(read(&told), read(&hit), "{fault:?}");
+                assert_eq!(read(&copy), read(&hit), "{fault:?}");
             }
         }
         assert_eq!(hit.setting(), ClockSetting { jumps_ns: -3 * SECOND as i64, rate_ppm: 0 });
@@ -318,10 +318,10 @@ mod tests {
         });
         for fault in faults {
             hit.undo(fault, seconds(40));
-            told.set(hit.setting(), seconds(40));
+            copy.set(hit.setting(), seconds(40));
         }
-        assert_eq!((hit.wall(seconds(40)), told.wall(seconds(40))), (wall(40), wall(40)));
-        assert_eq!(hit.mono(seconds(40)), told.mono(seconds(40)), "it is never set");
+        assert_eq!((hit.wall(seconds(40)), copy.wall(seconds(40))), (wall(40), wall(40)));
+        assert_eq!(hit.mono(seconds(40)), copy.mono(seconds(40)), "it is never set");
     }
 
     #[test]

@@ -75,8 +75,8 @@ mod tests {
     #[test]
     fn its_word_is_the_one_that_clients_say() {
         for code in ErrorCode::ALL {
-            let said = serde_json::to_string(&code).expect("a word");
-            assert_eq!(said, format!("\"{}\"", code.word()));
+            let word = serde_json::to_string(&code).expect("a word");
+            assert_eq!(word, format!("\"{}\"", code.word()));
         }
     }
 }

@@ -51,10 +51,10 @@ pub struct Stall {
 }
 
 impl Stall {
-    /// The shortest stall that is told: what waits on the machines of locks waits for longer.
+    /// The shortest stall that is reported: the waits on the machines of locks are longer.
     pub const LEAST_NS: u64 = 100_000_000;
-    /// The interval between two looks. A stall is told at the first look after it, so that it may
-    /// have ended so long before.
+    /// The interval between two looks. A stall is reported at the first look after it, so it may
+    /// have ended up to this long before.
     pub const LOOK_NS: u64 = 200_000_000;
 
     /// The one that waited: "server 0", "the harness".

@@ -337,12 +337,12 @@ mod tests {
         let line = r#"{"index":0,"time_ns":5,"process":1,"type":"ok","f":"release","key":"k"}"#;
         let event: Event = serde_json::from_str(line).unwrap();
         assert_eq!(event.facts, None);
-        let told = Event {
+        let removed = Event {
             facts: Some(Box::new(Facts { removed: Some(crate::Removed::Own), ..Facts::default() })),
             ..event
         };
-        assert!(event_line(&told).contains(r#""facts":{"removed":"own"}"#), "{told:?}");
-        assert_eq!(serde_json::from_str::<Event>(&event_line(&told)).unwrap(), told);
+        assert!(event_line(&removed).contains(r#""facts":{"removed":"own"}"#), "{removed:?}");
+        assert_eq!(serde_json::from_str::<Event>(&event_line(&removed)).unwrap(), removed);
     }
 
     #[test]

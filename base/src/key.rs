@@ -64,7 +64,8 @@ mod tests {
             assert_eq!(text, serde_json::to_string(name).unwrap());
             assert_eq!(serde_json::from_str::<Key>(&text).unwrap(), key);
         }
-        let said = serde_json::from_str::<Key>("7").unwrap_err().to_string();
-        assert!(said.starts_with("invalid type: integer `7`, expected a string"), "{said}");
+        let message = serde_json::from_str::<Key>("7").unwrap_err().to_string();
+        let expected = "invalid type: integer `7`, expected a string";
+        assert!(message.starts_with(expected), "{message}");
     }
 }

@@ -56,12 +56,12 @@ pub enum LedgerError {
     #[error(transparent)]
     Version(#[from] WrongVersion),
     /// A line is not a change.
-    #[error("line {line}: not a change of the store: {said}")]
+    #[error("line {line}: not a change of the store: {error}")]
     Line {
         /// The line, from 1.
         line: u64,
         /// The error of the JSON reader.
-        said: serde_json::Error,
+        error: serde_json::Error,
     },
 }
 
@@ -145,7 +145,7 @@ impl Ledger {
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         for (number, line) in (1..).zip(whole.lines()).skip(1) {
             let line: LedgerLine = serde_json::from_str(line)
-                .map_err(|said| LedgerError::Line { line: number, said })?;
+                .map_err(|error| LedgerError::Line { line: number, error })?;
             ledger.note(line.time_ns, line.server, &line.object, line.change);
             if line.shared {
                 ledger.share(&line.object);

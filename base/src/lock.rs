@@ -90,7 +90,7 @@ pub trait Lock {
         Box::pin(std::future::ready(Err(AcquireError::Failed(ONE_PERMIT.into()))))
     }
 
-    /// Frees the lock, and returns what the store said that it removed.
+    /// Frees the lock, and returns what was removed according to the store.
     fn release(&mut self, grant: Grant) -> LocalFuture<'_, Result<Removed, ReleaseError>>;
 
     /// Changes the mode of a grant that stays held throughout, and returns the grant as it is then.
@@ -104,14 +104,14 @@ pub trait Lock {
     }
 
     /// Begins the time to live of a grant anew, and returns the grant as it is then. A failed one
-    /// says that the grant is over. Most locks refuse.
+    /// means that the grant is over. Most locks refuse.
     fn extend(&mut self, _grant: Grant) -> LocalFuture<'_, Result<Grant, AcquireError>> {
         Box::pin(std::future::ready(Err(AcquireError::Unknown(NO_EXTENSION.into()))))
     }
 
     /// Returns true if the store counts this client as the holder. `None`: it cannot be known. A
-    /// client that was told "no" while the lock stands in its name is a phantom holder; a lock that
-    /// promises `tells` is asked by its holder, too.
+    /// client whose acquire was denied while the store counts it as the holder is a phantom holder.
+    /// A lock that promises `tells` is asked by its holder, too.
     fn held(&self) -> LocalFuture<'_, Option<bool>> {
         Box::pin(std::future::ready(None))
     }

@@ -1,5 +1,5 @@
-//! The phrase book of events: how each is told in a sentence with others, and in a row of its own.
-//! Checkers and reports tell events with these words, to stand after the name of whoever did it.
+//! The phrases for events: one for a sentence with others, and one for a row of its own. Checkers
+//! and reports describe events with them; a phrase stands after the name of the process or node.
 
 use crate::{Effect, Event, F, Kind, Mode, units};
 
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_told_with_and_without_its_value() {
+    fn a_write_is_described_with_and_without_its_value() {
         let mut write = event(Kind::Fail, F::Write);
         assert_eq!(row(&write), "its write was fenced off by the vault");
         write.value = Some(9);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversion_is_told_by_its_direction() {
+    fn a_conversion_is_described_by_its_direction() {
         let mut convert = event(Kind::Ok, F::Convert);
         assert_eq!(row(&convert), "upgraded its hold");
         convert.mode = Some(Mode::Shared);

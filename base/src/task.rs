@@ -231,7 +231,7 @@ impl Walk {
         self.retreats = true;
     }
 
-    /// Returns all that tells one place in the same script from another.
+    /// Returns all that distinguishes the places in the same script.
     pub fn place(&self) -> impl Hash + use<> {
         (self.next, self.held, self.retreats)
     }

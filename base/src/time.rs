@@ -1,4 +1,4 @@
-//! Two clocks, two types: what one clock says can never be compared with the other by accident.
+//! Two clocks, two types: a reading of one can never be compared with one of the other by accident.
 
 use serde::{Deserialize, Serialize};
 use std::ops::Add;

@@ -186,8 +186,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_told_as_one() {
-        for (n, many, told) in [
+    fn one_is_written_as_one() {
+        for (n, many, text) in [
             (1, "replies lost", "1 reply lost"),
             (2, "replies lost", "2 replies lost"),
             (1, "packets held", "1 packet held"),
@@ -198,7 +198,7 @@ mod tests {
             (1, "bytes and connections held", "1 bytes and connections held"),
             (5_120, "bytes held", "5,120 bytes held"),
         ] {
-            assert_eq!(measured(n, many), told);
+            assert_eq!(measured(n, many), text);
         }
     }
 
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_told_to_three_digits() {
+    fn a_rate_has_three_digits() {
         assert_eq!(rate(47, 38_800_000_000), "1.21 a second");
         assert_eq!(rate(3, 1_500_000), "2000 a second");
         assert_eq!(rate(0, 0), "0 a second");
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_told_apart_where_they_differ() {
+    fn moments_have_the_decimals_in_which_they_differ() {
         let wide = Precision::for_times(&[1_000_000, 2_000_000, 2_000_000]);
         assert_eq!(moment(4_100_231_000, wide), "4.100 s");
         let narrow = Precision::for_times(&[4_100_231_000, 4_100_245_000]);

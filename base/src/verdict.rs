@@ -13,7 +13,7 @@ pub enum Outcome {
     Measured,
     /// The promise was kept, in a run that could have broken it.
     Held,
-    /// This run cannot tell.
+    /// This run cannot decide it.
     Inconclusive,
     /// The promise was broken; a witness shows it.
     Violated,
@@ -92,7 +92,7 @@ pub struct Verdict {
     /// runs give no chance to be tested can break a run, but does not hold it up.
     #[serde(default = "yes")]
     pub decisive: bool,
-    /// One line: what was seen, or why nothing can be said.
+    /// One line: the finding, or the reason why there is none.
     pub summary: String,
     /// The breaches; empty unless violated. Facts worth saying that break no promise (a stale write
     /// that the vault fenced off) stand in the summary.
@@ -100,7 +100,7 @@ pub struct Verdict {
     /// Numbers worth knowing, also where nothing is promised.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub measures: Vec<Measure>,
-    /// The changes to a run that would let it tell, as the flags of `test` name them; mostly empty.
+    /// The changes to a run that would let it decide, as flags of `test` name them; mostly empty.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub advice: Vec<String>,
 }

@@ -1,4 +1,5 @@
-//! Versions of stored formats. What another version wrote is refused, and told apart by name.
+//! Versions of stored formats. A file of another version is refused with an error of its own, which
+//! names that version.
 
 /// A stored form of a version that this picklock does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

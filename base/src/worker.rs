@@ -223,7 +223,7 @@ impl WorkerMachine {
         (0..HOLDS).filter(move |hold| held[*hold])
     }
 
-    /// Returns all that tells one state of a worker in the same turn from another.
+    /// Returns all that distinguishes the states of a worker in the same turn.
     pub fn place(&self) -> impl Hash + use<> {
         let held = self.walk.held();
         let grants: [_; HOLDS] = std::array::from_fn(|hold| {

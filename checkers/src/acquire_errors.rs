@@ -5,8 +5,8 @@
 //! and before the first fault, death or interference of the run: before the last grant or release
 //! ahead of an interference, since that is seen only some time after it began. Its anomaly is
 //! `unexplained doubt`: the client answered that it may have the lock or not. In the same time a
-//! holder that is refused more time, or told that it no longer holds the lock, before half of the
-//! ttl is over, has a `denied hold`.
+//! holder that is refused more time, or answered that it no longer holds the lock, before half of
+//! the ttl is over, has a `denied hold`.
 //!
 //! **Limits.** An acquire whose time is over ends in doubt if a request is on its way then, which is
 //! no mistake. A doubt after the first fault may be a late consequence of it, as when a client

@@ -18,11 +18,11 @@ pub trait Checker {
     }
 
     /// The verdict. Its anomalies name the events that prove them, and may have a reason as their
-    /// explanation; the rest is told by `explain`.
+    /// explanation; the rest is left to `explain`.
     fn check(&self, case: &Case<'_>) -> Verdict;
 
-    /// Tells how an anomaly of this checker came about, after all verdicts stand. Whatever is told
-    /// costs steps of the story's own budget, and changes no verdict.
+    /// Explains how an anomaly of this checker came about, after all verdicts stand. The
+    /// explanation costs steps of the story's own budget, and changes no verdict.
     fn explain(&self, case: &Case<'_>, anomaly: &Anomaly, story: &mut Story<'_>) {
         story.retell(case, &anomaly.witness);
     }

@@ -72,7 +72,7 @@ impl Checker for Coverage {
         script(case, &mut facts);
         // Beside this, it does not matter what else is missing.
         if let Some(interference) = case.interference() {
-            facts.missed = vec![told(interference)];
+            facts.missed = vec![describe(interference)];
             facts.advice.clear();
         }
         facts.verdict(self.name())
@@ -111,8 +111,8 @@ impl CoverageFacts {
     }
 }
 
-/// Tells in words what somebody else did.
-fn told(interference: &Event) -> String {
+/// Describes what somebody else did.
+fn describe(interference: &Event) -> String {
     let what = interference.error.as_deref().unwrap_or("a server or a client was disturbed");
     let at = seconds(interference.time_ns);
     format!(
@@ -239,8 +239,8 @@ fn faults(evidence: &Evidence<'_>, facts: &mut CoverageFacts) {
         }
         None => facts.miss("no fault had an effect while the lock was held or wanted", LONGER),
         Some(furthest) => {
-            let told = furthest.told();
-            facts.miss(format!("no fault went far enough to do harm: {told}"), LONGER_OR_SHORTER);
+            let reach = furthest.describe();
+            facts.miss(format!("no fault went far enough to do harm: {reach}"), LONGER_OR_SHORTER);
         }
     }
 }

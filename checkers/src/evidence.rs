@@ -44,7 +44,7 @@ pub struct Evidence<'a> {
     fault_span_times: OnceCell<Stretches>,
     /// The definite holds, by the numbers of their claims.
     holds: OnceCell<Stretches>,
-    /// True if a grant has told its place in the queue.
+    /// True if a grant has reported its place in the queue.
     tells_places: OnceCell<bool>,
 }
 
@@ -190,8 +190,8 @@ impl<'a> Evidence<'a> {
         history.get(at).map_or(history.end(), |event| event.time_ns)
     }
 
-    /// Returns true if a grant has told its place in the queue: clients that tell none say nothing
-    /// about who has one.
+    /// Returns true if a grant has reported its place in the queue: clients that report none prove
+    /// nothing about who has one.
     pub(crate) fn tells_places(&self) -> bool {
         let place = |claim: &Claim| self.facts(claim.granted()?)?.place;
         *self.tells_places.get_or_init(|| self.claims.grants().any(|it| place(it).is_some()))

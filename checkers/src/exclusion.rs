@@ -92,7 +92,8 @@ fn without_conflict(name: &str, claims: &Claims) -> Verdict {
     Verdict::new(name, Outcome::Held, format!("{grants} to {by}, and no hold forbade another"))
 }
 
-/// The overlaps of a kind, by cause. The clearest of a cause is told: the one that lasted longest.
+/// The overlaps of a kind, by cause. Of each cause the clearest is reported: the one that lasted
+/// longest.
 fn anomalies(case: &Case<'_>, overlap: Overlap) -> Vec<Anomaly> {
     let name = match overlap {
         Overlap::DoubleHold => "double hold",

@@ -9,8 +9,8 @@
 //! against the highest token of those that were answered before: O(n log n).
 //!
 //! **Limits.** Grants that were asked for side by side while a fault was near may have their tokens
-//! in any order: the first to take the lock may have lost it again before it was told. Whether the
-//! vault makes use of them is for `vault` to say. Without two grants one after the other it is
+//! in any order: the first to take the lock may have lost it again before it was answered. `vault`
+//! decides whether the vault makes use of the tokens. Without two grants one after the other it is
 //! inconclusive.
 //!
 //! **Source.** Kleppmann, "How to do distributed locking", 2016: "a number that increases every

@@ -1,15 +1,15 @@
 //! `foreign-release`: did a release free what was somebody else's by then?
 //!
-//! **Decides** from what the store said that a release removed. `nothing` and `own` free nobody
-//! else. Where the store removed whatever stood there (`any`: a bare `DEL`, a mark that others have
-//! too), the release was foreign if another process had been given the lock *later*, in a mode that
-//! excludes the first grant, and had its answer before the release began. So it was if its process
-//! had never been granted the lock, and another held it all the while. The anomaly is `foreign
-//! release`. Where there is a [ledger](base::Ledger) of the store, it says the same exactly: a
-//! release deleted what another had been granted the lock with.
+//! **Decides** from the store's reply to a release, which states what was removed. `nothing` and
+//! `own` free nobody else. Where the store removed whatever stood there (`any`: a bare `DEL`, a
+//! mark that others have too), the release was foreign if another process had been given the lock
+//! *later*, in a mode that excludes the first grant, and had its answer before the release began.
+//! So it was if its process had never been granted the lock, and another held it all the while. The
+//! anomaly is `foreign release`. Where there is a [ledger](base::Ledger) of the store, it shows the
+//! same exactly: a release deleted what another had been granted the lock with.
 //!
 //! **Which grant is later.** The news of a grant may come late (its client was paused or cut off),
-//! so the order of two `ok` does not tell. A grant is certainly later when the request that took
+//! so the order of two `ok` proves nothing. A grant is certainly later when the request that took
 //! it was sent after the other's `ok`: when its acquire began after it, or the recipe says so
 //! (`asked`). Whatever is not certain is no anomaly.
 //!
@@ -56,9 +56,9 @@ impl Checker for ForeignRelease {
             let why = "nothing tells the permits of a semaphore apart";
             return Verdict::new(self.name(), Outcome::NotApplicable, why);
         }
-        let told = case.claims.grants().filter(|claim| removed(claim).is_some()).count();
-        let told = (told + strays(case).count()) as u64;
-        if told == 0 {
+        let known = case.claims.grants().filter(|claim| removed(claim).is_some()).count();
+        let known = (known + strays(case).count()) as u64;
+        if known == 0 {
             let why = "no release says what it removed";
             return Verdict::new(self.name(), Outcome::Inconclusive, why);
         }
@@ -73,17 +73,18 @@ impl Checker for ForeignRelease {
         }
         foreign.extend(strays(case).filter_map(|(stray, at)| robs(case, stray, at)));
         foreign.sort_unstable_by(|a, b| a.witness.cmp(&b.witness));
-        verdict(case, told, foreign)
+        verdict(case, known, foreign)
     }
 }
 
-/// Returns what the store said that a claim's release removed.
+/// Returns what a claim's release removed, by the store's reply to it.
 fn removed(claim: &Claim) -> Option<Removed> {
     let (_, kind) = claim.freed?;
     claim.removed.filter(|_| kind == Kind::Ok)
 }
 
-/// The releases by processes without a grant of which the store said what they removed, and when.
+/// The releases by processes without a grant of which a reply states what they removed, each with
+/// the event of that reply.
 fn strays<'a>(case: &'a Case<'_>) -> impl Iterator<Item = (&'a StrayRelease, u64)> {
     let answered = |stray: &'a StrayRelease| {
         let (at, kind) = stray.freed?;

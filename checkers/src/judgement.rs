@@ -61,7 +61,7 @@ impl Judgement {
             None => Self::of_case(&case, limits),
             Some(seen) => {
                 let mut judgement = Self::of_case(&Case::of(&undisturbed(run, seen)), limits);
-                // Of what cannot be told, this is the one reason.
+                // What stays undecided has one reason, the interference, and `coverage` names it.
                 for verdict in judgement.verdicts.iter_mut().filter(|v| v.property != "coverage") {
                     verdict.decisive &= verdict.outcome != Outcome::Inconclusive;
                 }

@@ -12,9 +12,9 @@
 //! nobody did, and is granted it at once, proves nothing of that while.
 //!
 //! Readers that come and go do not excuse that no writer is granted the lock in the whole quiet
-//! phase: it is stuck for writers if it is free for as long as its bound, all told, while one asks.
+//! phase: it is stuck for writers if it is free for as long as its bound, in total, while one asks.
 //! Nor do the permits that a semaphore still grants excuse that some are gone: it is stuck if, for
-//! as long as its bound, all told, enough are free while somebody waits, and never are all of them
+//! as long as its bound, in total, enough are free while somebody waits, and never are all of them
 //! held.
 //!
 //! A lock that never promises to recover is excused by definite holds alone: a dead client that
@@ -29,10 +29,9 @@
 //!
 //! A stuck lock is one story, and has one name, the most exact one that the history proves:
 //!
-//! * `phantom holder`: a client was told that it did not get the lock, and holds it. This is judged
-//!   over the whole run: the acquire was answered `fail`, and the store counts its client as the
-//!   holder all the same: the client has asked it (`held`), or the ledger shows that its key
-//!   stands.
+//! * `phantom holder`: a client was refused the lock, and holds it. This is judged over the whole
+//!   run: the acquire was answered `fail`, and the store counts its client as the holder all the
+//!   same: the client has asked it (`held`), or the ledger shows that its key stands.
 //! * `lost wake-up`: its waiters sleep until the store wakes them (`wakes`), the lock was freed
 //!   while one of them slept, and nothing woke it: the ledger knows of nothing in the store that a
 //!   client left there. Without a ledger nothing may have disturbed the run there (a reply that is
@@ -196,7 +195,7 @@ fn unclear(name: &str, why: impl Into<String>) -> Verdict {
 }
 
 /// The locks that nobody got, by what is known of them: those with a waiter that was not woken, and
-/// the anomalies of the others. What a phantom holds is told with the phantoms.
+/// the anomalies of the others. A lock that a phantom holds is reported with the phantoms.
 fn stuck(case: &Case<'_>, findings: &[LockFate]) -> (Vec<Slept>, Vec<Anomaly>) {
     let (mut asleep, mut left) = (Vec::new(), Vec::new());
     for stuck @ Standstill { key, first, until, .. } in all_standstills(case, findings) {

@@ -5,8 +5,8 @@
 //! else had been granted the lock meanwhile, and nobody else's release was under way that removes
 //! whatever stands there, nor had removed it by the ledger (that is a `foreign release`, and
 //! another checker's). Anomalies are `failed release` (it was answered `fail`) and `release freed
-//! nothing` (the store said that it removed nothing, or by the ledger what its client had taken ran
-//! out later, and only then was somebody granted the lock who waited). Under a fault, too, a
+//! nothing` (the store replied that it removed nothing, or by the ledger what its client had taken
+//! ran out later, and only then was somebody granted the lock who waited). Under a fault, too, a
 //! release that was answered `fail` is a `denied release` if it removed, by the ledger, what its
 //! client had taken.
 //!

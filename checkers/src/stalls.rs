@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn what_no_stall_can_explain_is_violated() {
         assert_eq!(exclusion(&with("")).0, Outcome::Violated);
-        // It may have ended up to a look before it was told.
+        // A stall may have ended up to one check before the event that reports it.
         assert_eq!(exclusion(&with("stall s0 |        1")).0, Outcome::Inconclusive);
         assert_eq!(exclusion(&with("stall s0 |           1")).0, Outcome::Violated);
         // After it.
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_the_one_far_from_every_stall_is_told() {
+    fn of_several_overlaps_the_one_far_from_every_stall_is_reported() {
         let mut run = with("stall s0 |      3");
         let far = picture(
             "

@@ -1,4 +1,4 @@
-//! A witness in words: the few events that show an anomaly, told in their order.
+//! A witness in words: the few events that show an anomaly, in their order.
 
 use crate::evidence::Evidence;
 use crate::faults::FaultSpan;
@@ -41,11 +41,11 @@ const fn families(cause: Cause) -> &'static [Family] {
 struct Clause {
     at: u64,
     subject: String,
-    said: String,
+    predicate: String,
 }
 
-/// Collects events and what is to be said of each, as long as its steps last. A step is a thing
-/// looked at: a clause, a fault, a claim. Past them the story is silent, and says so.
+/// Collects events with a clause about each, as long as its steps last. A step is a thing looked
+/// at: a clause, a fault, a claim. Past them the story adds no more, and ends with a note on that.
 pub struct Story<'a> {
     run: &'a Run,
     /// The cause of what it tells, as far as it is known.
@@ -109,14 +109,14 @@ impl<'a> Story<'a> {
 
     /// Adds an event to the witness: "`subject` `what` at 4.100 s`tail`".
     pub(crate) fn tell(&mut self, at: u64, subject: impl ToString, what: &str, tail: &str) {
-        let said = format!("{what} at {}{tail}", self.time(at));
-        self.say(at, subject, said);
+        let predicate = format!("{what} at {}{tail}", self.time(at));
+        self.say(at, subject, predicate);
     }
 
-    /// Adds an event to the witness; `said` is the whole clause after its subject.
-    pub(crate) fn say(&mut self, at: u64, subject: impl ToString, said: String) {
+    /// Adds an event to the witness; `predicate` is the whole clause after its subject.
+    pub(crate) fn say(&mut self, at: u64, subject: impl ToString, predicate: String) {
         if self.pay(1) {
-            self.clauses.push(Clause { at, subject: subject.to_string(), said });
+            self.clauses.push(Clause { at, subject: subject.to_string(), predicate });
         }
     }
 
@@ -144,7 +144,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// Adds the ends of leases to what is told of their grants, as far as the story goes.
+    /// Adds the ends of leases to the clauses about their grants, as far as the story goes.
     fn end_leases(&mut self) {
         let last = self.clauses.last().and_then(|clause| self.run.history.get(clause.at));
         let last = last.map_or(0, |event| event.time_ns);
@@ -152,7 +152,8 @@ impl<'a> Story<'a> {
             let granted = self.run.history.get(*grant).map_or(0, |event| event.time_ns);
             let had = if end.at_ns < granted { "before that, " } else { "" };
             if let Some(clause) = self.clauses.iter_mut().find(|clause| clause.at == *grant) {
-                clause.said.push_str(&format!(" ({had}{} at {})", end.words(), moment(end.at_ns)));
+                let ended = format!(" ({had}{} at {})", end.words(), moment(end.at_ns));
+                clause.predicate.push_str(&ended);
             }
         }
     }
@@ -161,16 +162,16 @@ impl<'a> Story<'a> {
     /// anomaly of which no more is known.
     pub(crate) fn retell(&mut self, evidence: &Evidence<'_>, witness: &[u64]) {
         let (Some(&first), Some(&last)) = (witness.first(), witness.last()) else { return };
-        let mut told: Vec<u32> = Vec::new();
+        let mut processes: Vec<u32> = Vec::new();
         for event in witness.iter().filter_map(|at| self.run.history.get(*at)) {
             self.retell_one(event);
-            told.extend(event.client().filter(|process| !told.contains(process)));
+            processes.extend(event.client().filter(|process| !processes.contains(process)));
         }
         if !self.pay(evidence.claims.claims.len() as u64) {
             return;
         }
         let mut hit = false;
-        for process in told {
+        for process in processes {
             let mut ours =
                 evidence.claims.claims.iter().rev().filter(|claim| claim.process == process);
             if let Some(claim) = ours.find(|claim| claim.invoke <= last) {
@@ -235,7 +236,7 @@ impl<'a> Story<'a> {
         self.run.info.client_of(claim.process)
     }
 
-    /// The faults that hit the client of this claim in a stretch of the history, the telling two,
+    /// The faults that hit the client of this claim in a stretch of the history, the relevant two,
     /// with their heals up to `until`; returns whether there were any.
     pub(crate) fn client_faults(&mut self, claim: &Claim, during: Range<u64>, until: u64) -> bool {
         if !self.pay((self.fault_spans.len() + self.claims.len()) as u64) {
@@ -243,7 +244,7 @@ impl<'a> Story<'a> {
         }
         let client = self.client(claim);
         let hits = |fault_span: &&FaultSpan| fault_span.clients().any(|hit| hit == client);
-        let found = self.telling(during, hits);
+        let found = self.relevant(during, hits);
         for fault_span in &found {
             self.faults.push(fault_span.id);
             let at = fault_span.shown_at();
@@ -263,12 +264,13 @@ impl<'a> Story<'a> {
         ours.max_by_key(|it| it.invoke)
     }
 
-    /// The faults that hit only servers, the telling two, with their heals up to `until`.
+    /// The faults that hit only servers, the relevant two, with their heals up to `until`.
     pub(crate) fn server_faults(&mut self, during: Range<u64>, until: u64) {
         if !self.pay(self.fault_spans.len() as u64) {
             return;
         }
-        for fault_span in self.telling(during, |fault_span| fault_span.clients().next().is_none()) {
+        for fault_span in self.relevant(during, |fault_span| fault_span.clients().next().is_none())
+        {
             self.faults.push(fault_span.id);
             let (subject, what, healed) = on_servers(&fault_span.fault);
             self.tell(fault_span.shown_at(), &subject, &what, "");
@@ -284,7 +286,7 @@ impl<'a> Story<'a> {
 
     /// The latest two of such faults; in the place of the first the longest that can be the cause,
     /// if neither of them can.
-    fn telling(&self, during: Range<u64>, is: impl Fn(&&FaultSpan) -> bool) -> Vec<&'a FaultSpan> {
+    fn relevant(&self, during: Range<u64>, is: impl Fn(&&FaultSpan) -> bool) -> Vec<&'a FaultSpan> {
         let meets = |o: &&FaultSpan| o.meets(during.start, during.end) && !o.had_none();
         let mut found: Vec<_> = self.fault_spans.iter().filter(meets).filter(is).collect();
         let may_be_it = |it: &&&FaultSpan| {
@@ -305,7 +307,7 @@ impl<'a> Story<'a> {
         time(fault_span.healed.unwrap_or(u64::MAX)).saturating_sub(time(fault_span.begin))
     }
 
-    /// Adds what was told to an anomaly. Several locks in one run: the story names its lock.
+    /// Adds the story to an anomaly. In a run with several locks it names its lock.
     pub(crate) fn complete(mut self, evidence: &Evidence<'_>, anomaly: &mut Anomaly) {
         let core = anomaly.witness.iter().filter_map(|at| evidence.run.history.get(*at));
         let lock = core.filter_map(|event| event.key.as_ref()).next();
@@ -314,18 +316,18 @@ impl<'a> Story<'a> {
         self.clauses.dedup_by_key(|clause| clause.at);
         self.end_leases();
         let by_subject = self.clauses.chunk_by(|a, b| a.subject == b.subject);
-        let mut told: Vec<String> = by_subject.map(sentence).collect();
+        let mut sentences: Vec<String> = by_subject.map(sentence).collect();
         let reason = std::mem::take(&mut anomaly.explanation);
-        told.extend([self.remark.clone(), reason].into_iter().filter(|text| !text.is_empty()));
+        sentences.extend([self.remark.clone(), reason].into_iter().filter(|text| !text.is_empty()));
         anomaly.witness.extend(self.clauses.iter().map(|clause| clause.at));
         anomaly.witness.sort_unstable();
         anomaly.witness.dedup();
         anomaly.beliefs = self.beliefs(evidence, &anomaly.witness);
         if self.cut_short {
-            told.push("the explanation was cut short here".into());
+            sentences.push("the explanation was cut short here".into());
         }
         let lock = lock.map_or(String::new(), |key| format!("lock {key}: "));
-        anomaly.explanation = lock + &told.join("; ");
+        anomaly.explanation = lock + &sentences.join("; ");
         self.faults.sort_unstable();
         self.faults.dedup();
         anomaly.faults = self.faults;
@@ -369,8 +371,8 @@ fn of_several(permits: u64) -> String {
 
 /// Joins clauses: "process 3 acquired at 4.100 s and was paused at 4.210 s".
 fn sentence(clauses: &[Clause]) -> String {
-    let said: Vec<&str> = clauses.iter().map(|clause| clause.said.as_str()).collect();
-    let joined = match said.as_slice() {
+    let predicates: Vec<&str> = clauses.iter().map(|clause| clause.predicate.as_str()).collect();
+    let joined = match predicates.as_slice() {
         [] => String::new(),
         [only] => (*only).into(),
         [most @ .., last] => format!("{} and {last}", most.join(", ")),

@@ -67,8 +67,8 @@ impl Checker for VaultChecker {
         }
         let scan = Scan::of(&case.run.history, &case.claims, case.run.info.lock.promises.fenced);
         let found = named(&scan).into_iter().find(|(name, _)| *name == anomaly.name);
-        let told = |breach: &&WrongWrite| witness(breach)[..] == anomaly.witness[..];
-        if let Some(breach) = found.and_then(|(_, breaches)| breaches.iter().find(told)) {
+        let is_same = |breach: &&WrongWrite| witness(breach)[..] == anomaly.witness[..];
+        if let Some(breach) = found.and_then(|(_, breaches)| breaches.iter().find(is_same)) {
             tell(story, case, *breach);
         }
     }

@@ -20,12 +20,12 @@ fn every_row_finds_what_its_history_shows() {
     let extent = Extent { operations: 2_000, rounds: 1 };
     for row in ROWS {
         let figures = (row.measure)(&extent).unwrap_or_else(|error| panic!("{error:#}"));
-        let told = figures.json(row, &extent);
-        assert!(told["operations"].as_u64().is_some_and(|n| n >= 1_000), "{told}");
+        let json = figures.json(row, &extent);
+        assert!(json["operations"].as_u64().is_some_and(|n| n >= 1_000), "{json}");
         let verdict = if ILLEGAL.contains(&row.name) { "illegal" } else { "legal" };
-        assert_eq!(told["verdict"], verdict, "{told}");
-        assert!(figures.line(row).contains(verdict), "{told}");
-        let ratio = told["ratio_to_sweep"].as_f64();
-        assert_eq!(ratio.is_some_and(|it| it > 0.0), row.name == "all-checkers", "{told}");
+        assert_eq!(json["verdict"], verdict, "{json}");
+        assert!(figures.line(row).contains(verdict), "{json}");
+        let ratio = json["ratio_to_sweep"].as_f64();
+        assert_eq!(ratio.is_some_and(|it| it > 0.0), row.name == "all-checkers", "{json}");
     }
 }

@@ -2,7 +2,7 @@
 
 mod command;
 
-use command::{Bench, Said};
+use command::{Bench, CommandOutput};
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -14,15 +14,15 @@ fn fifo(bench: &Bench, name: &str) {
 }
 
 /// Runs a command with a writer that says this much and then stalls until the command has ended.
-fn stalled(bench: &Bench, text: &str, args: &[&str]) -> Said {
+fn stalled(bench: &Bench, text: &str, args: &[&str]) -> CommandOutput {
     let mut command = bench.command(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("picklock starts");
     let mut pipe = child.stdin.take().expect("a pipe");
     pipe.write_all(text.as_bytes()).expect("written");
-    let said = Said::from(child.wait_with_output().expect("ends"));
+    let output = CommandOutput::from(child.wait_with_output().expect("ends"));
     drop(pipe);
-    said
+    output
 }
 
 const SHORT: [&str; 2] = ["--time-budget", "500ms"];
@@ -59,9 +59,9 @@ fn nobody_waits_for_a_writer_that_never_comes() {
         "suite own.toml",
         "suite suite.toml --baseline fifo",
     ] {
-        let said = bench.run(&command.split(' ').collect::<Vec<_>>());
-        assert_eq!(said.code, 254, "{command}: {said:?}");
-        assert!(said.err.contains("is a FIFO, not a file"), "{command}: {said:?}");
+        let output = bench.run(&command.split(' ').collect::<Vec<_>>());
+        assert_eq!(output.code, 254, "{command}: {output:?}");
+        assert!(output.err.contains("is a FIFO, not a file"), "{command}: {output:?}");
     }
     let out = "suite suite.toml --junit fifo".split(' ').collect::<Vec<_>>();
     bench.run(&out).refuses(255, &["is a FIFO, not a file; name another file with --junit"]);
@@ -76,9 +76,9 @@ fn nobody_waits_for_a_reader_that_never_comes() {
         let run = fs::canonicalize(bench.home.path().join("store/latest")).expect("a run");
         fs::remove_file(run.join(name)).expect("removed");
         fifo(&bench, run.join(name).to_str().expect("a path"));
-        let said = bench.run(&["check", "store/latest"]);
-        assert_eq!(said.code, 255, "{name}: {said:?}");
-        assert!(said.err.contains("it is a FIFO, not a file"), "{name}: {said:?}");
+        let output = bench.run(&["check", "store/latest"]);
+        assert_eq!(output.code, 255, "{name}: {output:?}");
+        assert!(output.err.contains("it is a FIFO, not a file"), "{name}: {output:?}");
     }
 }
 
@@ -86,12 +86,12 @@ fn nobody_waits_for_a_reader_that_never_comes() {
 fn a_pipe_that_a_shell_has_made_is_read() {
     let bench = Bench::new();
     let text = "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n";
-    let said =
+    let output =
         stalled(&bench, text, &[&["check", "/dev/stdin", "--model", "mutex"], &SHORT[..]].concat());
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.out.contains("up to line 2 nothing was found"), "{said:?}");
-    let said = stalled(&bench, "", &[&["replay", "/dev/stdin"], &SHORT[..]].concat());
-    said.refuses(255, &["the time budget was spent in reading `/dev/stdin`; give --time-budget"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.out.contains("up to line 2 nothing was found"), "{output:?}");
+    let output = stalled(&bench, "", &[&["replay", "/dev/stdin"], &SHORT[..]].concat());
+    output.refuses(255, &["the time budget was spent in reading `/dev/stdin`; give --time-budget"]);
 }
 
 #[test]
@@ -99,26 +99,26 @@ fn what_came_before_a_writer_stalled_is_judged() {
     let bench = Bench::new();
     let args = [&["check", "-", "--model", "mutex"], &SHORT[..]].concat();
     let once = "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n";
-    let said = stalled(&bench, once, &args);
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.out.contains("up to line 2 nothing was found"), "{said:?}");
-    let said = stalled(&bench, &once.repeat(2), &args);
-    assert_eq!(said.code, 1, "{said:?}");
+    let output = stalled(&bench, once, &args);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.out.contains("up to line 2 nothing was found"), "{output:?}");
+    let output = stalled(&bench, &once.repeat(2), &args);
+    assert_eq!(output.code, 1, "{output:?}");
 }
 
 #[test]
 fn a_run_that_is_larger_than_its_budget_is_never_green() {
     let bench = Bench::new();
     assert_eq!(bench.test("zk-rw", "partition", "5").code, 0);
-    let said = bench.run(&["check", "store/latest", "--memory-budget", "320KiB"]);
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.err.contains("it is larger than the memory budget"), "{said:?}");
-    let said = bench.run(&["check", "store/latest", "--memory-budget", "1KiB"]);
-    said.refuses(255, &["run.json` is too large for the memory budget"]);
+    let output = bench.run(&["check", "store/latest", "--memory-budget", "320KiB"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.err.contains("it is larger than the memory budget"), "{output:?}");
+    let output = bench.run(&["check", "store/latest", "--memory-budget", "1KiB"]);
+    output.refuses(255, &["run.json` is too large for the memory budget"]);
     let replay = ["replay", "store/latest", "--memory-budget"];
     bench.run(&[&replay[..], &["1KiB"]].concat()).refuses(255, &["too large for the memory"]);
-    let said = bench.run(&["replay", "5", "--algo", "zk-rw", "--memory-budget", "100KiB"]);
-    said.refuses(255, &["the memory budget was spent in the run", "picklock check store"]);
+    let output = bench.run(&["replay", "5", "--algo", "zk-rw", "--memory-budget", "100KiB"]);
+    output.refuses(255, &["the memory budget was spent in the run", "picklock check store"]);
 }
 
 #[test]
@@ -131,14 +131,14 @@ fn a_run_in_the_simulator_is_ended_before_it_takes_too_much_memory() {
 }
 
 #[test]
-fn what_has_no_flag_for_it_is_not_told_to_give_it() {
+fn what_has_no_flag_for_it_is_not_advised_to_give_it() {
     let bench = Bench::new();
     let folder = bench.home.path();
     let large = fs::File::create(folder.join("large.toml")).expect("made");
     large.set_len(200 << 20).expect("it has holes");
     for command in ["test --algo zk-rw --script large.toml", "suite large.toml"] {
-        let said = bench.run(&command.split(' ').collect::<Vec<_>>());
-        said.refuses(255, &["`large.toml` is too large: it may have 128 MiB at most"]);
+        let output = bench.run(&command.split(' ').collect::<Vec<_>>());
+        output.refuses(255, &["`large.toml` is too large: it may have 128 MiB at most"]);
     }
 }
 
@@ -153,9 +153,9 @@ fn an_error_is_short_whatever_a_file_says() {
     for command in
         ["test --algo zk-rw --script it.toml", "suite suite.toml", "test --lock lock.toml"]
     {
-        let said = bench.run(&command.split(' ').collect::<Vec<_>>());
-        assert_eq!(said.code, 254, "{command}");
-        assert!(said.err.len() < 12_000, "{command}: {} bytes", said.err.len());
+        let output = bench.run(&command.split(' ').collect::<Vec<_>>());
+        assert_eq!(output.code, 254, "{command}");
+        assert!(output.err.len() < 12_000, "{command}: {} bytes", output.err.len());
     }
 }
 
@@ -169,13 +169,13 @@ fn claim(bench: &Bench, name: &str, number: u64) {
 }
 
 /// Judges the latest run, in a process that may have little memory.
-fn check_with_little(bench: &Bench) -> Said {
+fn check_with_little(bench: &Bench) -> CommandOutput {
     let picklock = bench.command(&["check", "store/latest"]);
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -v 4000000; exec \"$0\" \"$@\""]);
     limited.arg(picklock.get_program()).args(picklock.get_args());
     limited.current_dir(bench.home.path()).stdin(Stdio::null());
-    Said::from(limited.output().expect("sh starts"))
+    CommandOutput::from(limited.output().expect("sh starts"))
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn what_a_run_claims_takes_no_memory() {
         let bench = Bench::new();
         bench.test("redlock", "crash-server", "1");
         claim(&bench, name, u32::MAX.into());
-        let said = check_with_little(&bench);
-        assert!([0, 1, 2].contains(&said.code), "{name}: {said:?}");
+        let output = check_with_little(&bench);
+        assert!([0, 1, 2].contains(&output.code), "{name}: {output:?}");
     }
 }

@@ -238,7 +238,7 @@ fn a_semaphore_whose_release_frees_the_first_permit_frees_those_of_others() {
 }
 
 #[test]
-fn a_client_that_is_told_no_while_it_holds_the_lock_is_a_phantom() {
+fn a_client_that_is_refused_while_it_holds_the_lock_is_a_phantom() {
     let caught = caught(&DECEIVED, "none", "phantom holder");
     assert_eq!(caught, 100);
 }

@@ -3,14 +3,14 @@
 
 mod command;
 
-use command::{Bench, Said};
+use command::{Bench, CommandOutput};
 use expect_test::{expect, expect_file};
 use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
 /// Holds a text against a model.
-fn check(bench: &Bench, text: impl AsRef<[u8]>, model: &str, more: &[&str]) -> Said {
+fn check(bench: &Bench, text: impl AsRef<[u8]>, model: &str, more: &[&str]) -> CommandOutput {
     fs::write(bench.home.path().join("file"), text).expect("written");
     bench.run(&[&["check", "file", "--model", model], more].concat())
 }
@@ -69,18 +69,21 @@ fn every_format_gives_the_same_verdict() {
     let bench = Bench::new();
     for model in ["register", "cas-register"] {
         for text in register("4") {
-            let said = check(&bench, &text, model, &[]);
-            assert_eq!(said.code, 0, "{said:?}\n{text}");
-            assert!(said.out.contains("2 operations by 2 processes"), "{said:?}");
-            assert!(said.out.ends_with("HELD\n") && said.err.is_empty(), "{said:?}");
+            let output = check(&bench, &text, model, &[]);
+            assert_eq!(output.code, 0, "{output:?}\n{text}");
+            assert!(output.out.contains("2 operations by 2 processes"), "{output:?}");
+            assert!(output.out.ends_with("HELD\n") && output.err.is_empty(), "{output:?}");
         }
         // What was never written, and nothing where something was.
         for read in ["5", "nil"] {
             for text in register(read) {
-                let said = check(&bench, &text, model, &[]);
-                assert_eq!(said.code, 1, "{said:?}\n{text}");
-                assert!(said.out.contains(&format!("process 1's read of {read} (")), "{said:?}");
-                assert!(said.out.ends_with("VIOLATED\n"), "{said:?}");
+                let output = check(&bench, &text, model, &[]);
+                assert_eq!(output.code, 1, "{output:?}\n{text}");
+                assert!(
+                    output.out.contains(&format!("process 1's read of {read} (")),
+                    "{output:?}"
+                );
+                assert!(output.out.ends_with("VIOLATED\n"), "{output:?}");
             }
         }
     }
@@ -132,9 +135,9 @@ fn keys_are_judged_by_themselves() {
     let tuples = "- 0 :invoke :write [:x 1]\n- 0 :ok :write [:x 1]\n\
                   - 1 :invoke :read [:y nil]\n- 1 :ok :read [:y nil]\n\
                   - 1 :invoke :read [:x nil]\n- 1 :ok :read [:x 2]\n";
-    let said = check(&bench, tuples, "register", &["--format", "json"]);
-    assert_eq!(said.code, 1, "{said:?}");
-    let json: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+    let output = check(&bench, tuples, "register", &["--format", "json"]);
+    assert_eq!(output.code, 1, "{output:?}");
+    let json: serde_json::Value = serde_json::from_str(&output.out).expect("JSON");
     assert_eq!(json["witness"]["key"], "x");
     assert_eq!(json["witness"]["operation"]["answer_line"], 6);
     assert_eq!((json["keys"].as_u64(), json["outcome"].as_str()), (Some(2), Some("violated")));
@@ -153,21 +156,21 @@ fn locks_in_tuples_are_judged_each_by_itself() {
         ]
     };
     for text in [edn(&locks("[\"c\", nil]")), json(&locks("[\"c\", nil]"))] {
-        let said = check(&bench, &text, "mutex", &[]);
-        assert_eq!(said.code, 0, "{said:?}\n{text}");
-        assert!(said.flat().contains("on 3 keys"), "{said:?}");
-        assert!(said.flat().contains("Note: values are read as [key value]"), "{said:?}");
+        let output = check(&bench, &text, "mutex", &[]);
+        assert_eq!(output.code, 0, "{output:?}\n{text}");
+        assert!(output.flat().contains("on 3 keys"), "{output:?}");
+        assert!(output.flat().contains("Note: values are read as [key value]"), "{output:?}");
         assert_eq!(check(&bench, &text, "mutex", &["--independent"]).code, 0);
     }
-    let said = check(&bench, edn(&locks("[\"a\", nil]")), "mutex", &[]);
-    assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.flat().contains("On key a, process 2's acquire (lines 5 to 6)"), "{said:?}");
+    let output = check(&bench, edn(&locks("[\"a\", nil]")), "mutex", &[]);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.flat().contains("On key a, process 2's acquire (lines 5 to 6)"), "{output:?}");
     // Some say a key and some do not.
-    let said = check(&bench, edn(&locks("nil")), "mutex", &[]);
-    said.refuses(254, &["line 5: values are [key value] here, and this one is nil"]);
+    let output = check(&bench, edn(&locks("nil")), "mutex", &[]);
+    output.refuses(254, &["line 5: values are [key value] here, and this one is nil"]);
     let mixed = [("0", "acquire", "nil", "nil"), ("1", "acquire", "[\"b\" nil]", "nil")];
-    let said = check(&bench, edn(&mixed), "mutex", &[]);
-    said.refuses(254, &["line 3", "[\"b\" nil]", "--independent"]);
+    let output = check(&bench, edn(&mixed), "mutex", &[]);
+    output.refuses(254, &["line 3", "[\"b\" nil]", "--independent"]);
 }
 
 #[test]
@@ -176,28 +179,28 @@ fn clients_may_have_names() {
     for (first, second) in [("\"p1\"", "\"p2\""), ("\"7\"", "7"), ("\"Jürgen 1\"", "\"\"")] {
         let twice = [(first, "acquire", "nil", "nil"), (second, "acquire", "nil", "nil")];
         for text in [edn(&twice), json(&twice)] {
-            let said = check(&bench, &text, "mutex", &[]);
-            assert_eq!(said.code, 1, "{said:?}\n{text}");
-            assert!(said.flat().contains(&format!("process {second}'s acquire")), "{said:?}");
+            let output = check(&bench, &text, "mutex", &[]);
+            assert_eq!(output.code, 1, "{output:?}\n{text}");
+            assert!(output.flat().contains(&format!("process {second}'s acquire")), "{output:?}");
             let held = format!("Just before, it was held by process {first}.");
-            assert!(said.flat().contains(&held), "{said:?}");
+            assert!(output.flat().contains(&held), "{output:?}");
         }
     }
     let keywords = [(":p1", "acquire", "nil", "nil"), (":p2", "acquire", "nil", "nil")];
     let log =
         "INFO jepsen.util - :p1 :invoke :acquire nil\nINFO jepsen.util - :p1 :ok :acquire nil\n";
     for text in [edn(&keywords), log.to_owned() + &log.replace("p1", "p2")] {
-        let said = check(&bench, &text, "owner-mutex", &[]);
-        assert_eq!(said.code, 1, "{said:?}");
-        assert!(said.flat().contains("it was held by process :p1."), "{said:?}");
+        let output = check(&bench, &text, "owner-mutex", &[]);
+        assert_eq!(output.code, 1, "{output:?}");
+        assert!(output.flat().contains("it was held by process :p1."), "{output:?}");
     }
     // The nemesis is nobody.
     for nemesis in [":nemesis", "\"nemesis\""] {
         let text = edn(&[("0", "acquire", "nil", "nil"), (nemesis, "acquire", "nil", "nil")]);
         assert_eq!(check(&bench, &text, "mutex", &[]).code, 0);
     }
-    let said = check(&bench, edn(&[("nil", "acquire", "nil", "nil")]), "mutex", &[]);
-    said.refuses(254, &["line 1: no process is nil"]);
+    let output = check(&bench, edn(&[("nil", "acquire", "nil", "nil")]), "mutex", &[]);
+    output.refuses(254, &["line 1: no process is nil"]);
 }
 
 /// A lock that is granted with one token, freed, and granted with another.
@@ -234,11 +237,11 @@ fn tokens_are_compared_or_refused_never_passed_over() {
     for strange in ["\"3\"", "3.5", "[3 4 5]", "{:token \"3\"}", "1/3"] {
         judge("9", strange).refuses(254, &["line 6: ", "token"]);
     }
-    let said = judge("9", "3");
+    let output = judge("9", "3");
     let why = "process 9's acquire with token 3 (lines 5 to 6) can be put nowhere, whatever is done \
                with the rest. Beside it stands process 7's acquire with token 9 (lines 1 to 2). Just \
                before, it was free, and its last token was 9.";
-    assert!(said.flat().contains(why), "{said:?}");
+    assert!(output.flat().contains(why), "{output:?}");
     let json = "{\"process\":0,\"type\":\"invoke\",\"f\":\"acquire\"}\n\
                 {\"process\":0,\"type\":\"ok\",\"f\":\"acquire\",\"token\":99999999999999999999}\n";
     check(&bench, json, "fenced", &[]).refuses(254, &["line 2: "]);
@@ -253,17 +256,17 @@ fn what_goes_wrong_first_is_named() {
         ("1", "release", "nil", "nil"),
         ("2", "acquire", "nil", "3"),
     ]);
-    let said = check(&bench, text, "fenced", &[]);
-    assert_eq!(said.code, 1, "{said:?}");
+    let output = check(&bench, text, "fenced", &[]);
+    assert_eq!(output.code, 1, "{output:?}");
     assert!(
-        said.flat().contains("process 1's acquire with token 9 (lines 3 to 4) can be"),
-        "{said:?}"
+        output.flat().contains("process 1's acquire with token 9 (lines 3 to 4) can be"),
+        "{output:?}"
     );
-    assert!(said.flat().contains("Just before, it was held by process 0."), "{said:?}");
+    assert!(output.flat().contains("Just before, it was held by process 0."), "{output:?}");
 }
 
 #[test]
-fn two_readers_are_two_readers_however_their_grant_is_told() {
+fn two_readers_are_two_readers_whatever_form_their_grant_has() {
     let bench = Bench::new();
     for (first, second) in
         [("true", "true"), ("1", "2"), ("{:fence 1}", "{:fence 2}"), ("nil", "nil")]
@@ -292,8 +295,8 @@ fn equal_numbers_are_one_value_in_every_format() {
     ] {
         let operations = [("0", "write", written, written), ("0", "read", "nil", read)];
         for text in [edn(&operations), json(&operations)] {
-            let said = check(&bench, &text, "register", &[]);
-            assert_eq!(said.code, code, "{said:?}\n{text}");
+            let output = check(&bench, &text, "register", &[]);
+            assert_eq!(output.code, code, "{output:?}\n{text}");
         }
     }
     let remark = "{:process 0, :type :invoke, :f :write, :value 5}{:process 0, :type :ok, :f :write, :value 5}
@@ -324,19 +327,19 @@ fn what_can_prove_nothing_is_inconclusive() {
     let bench = Bench::new();
     let failed = "- 0 :invoke :acquire nil\n- 0 :fail :acquire nil\n- 1 :invoke :acquire nil\n";
     let granted = "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n";
-    let said = [(failed, "mutex"), (failed, "fenced"), (granted, "fenced")]
+    let outputs = [(failed, "mutex"), (failed, "fenced"), (granted, "fenced")]
         .map(|(text, model)| check(&bench, text, model, &[]).to_string());
-    expect_file!["snapshots/proves-nothing.txt"].assert_eq(&said.join("\n"));
+    expect_file!["snapshots/proves-nothing.txt"].assert_eq(&outputs.join("\n"));
     assert_eq!(check(&bench, granted, "rw", &[]).code, 0);
 }
 
 #[test]
-fn witnesses_are_told_in_the_words_of_the_file() {
+fn witnesses_are_described_in_the_words_of_the_file() {
     let bench = Bench::new();
     let take = |process| (process, "acquire", "nil", "nil");
     let share = |process| (process, "acquire", ":read", ":read");
     let cell = [("7", "write", "\"a\"", "\"a\""), ("9", "read", "nil", "\"b\"")];
-    let said = [
+    let outputs = [
         (&[take("7"), take("9")][..], "mutex", &[][..]),
         (&[take("7"), take("8"), take("9")], "semaphore:2", &[]),
         (&[take("7"), take("7"), take("7")], "reentrant:2", &[]),
@@ -347,19 +350,19 @@ fn witnesses_are_told_in_the_words_of_the_file() {
         (&[("7", "add", "1", "1"), ("7", "read", "nil", "[]")], "set", &[]),
     ]
     .map(|(operations, model, more)| check(&bench, edn(operations), model, more).to_string());
-    expect_file!["snapshots/witnesses.txt"].assert_eq(&said.join("\n"));
+    expect_file!["snapshots/witnesses.txt"].assert_eq(&outputs.join("\n"));
 }
 
 #[test]
 fn what_is_there_at_first_is_no_operation() {
     let bench = Bench::new();
     let text = edn(&[("0", "read", "nil", "0")]);
-    let said = check(&bench, text, "register", &["--initial", "0"]);
-    assert!(said.flat().contains("held 1 operation by 1 process"), "{said:?}");
+    let output = check(&bench, text, "register", &["--initial", "0"]);
+    assert!(output.flat().contains("held 1 operation by 1 process"), "{output:?}");
 }
 
 #[test]
-fn what_is_there_at_first_can_be_told() {
+fn what_is_there_at_first_can_be_given() {
     let bench = Bench::new();
     let text = "- 0 :invoke :read nil\n- 0 :ok :read 0\n";
     assert_eq!(check(&bench, text, "register", &[]).code, 1);
@@ -377,14 +380,14 @@ fn a_run_of_ours_is_judged_by_models_and_by_its_export() {
         let exported = bench.run(&["check", "store/latest", "--export", "edn"]);
         assert_eq!(exported.code, 0, "{exported:?}");
         for (model, code) in [("owner-mutex", mutex), ("register", vault)] {
-            let said = bench.run(&["check", "store/latest", "--model", model]);
-            assert_eq!(said.code, code, "{nemesis} {model}: {said:?}");
+            let output = bench.run(&["check", "store/latest", "--model", model]);
+            assert_eq!(output.code, code, "{nemesis} {model}: {output:?}");
         }
         let locks = |line: &&str| line.contains(":f :acquire") || line.contains(":f :release");
         let only: Vec<&str> = exported.out.lines().filter(locks).collect();
         assert!(only.len() > 50, "{nemesis}");
-        let said = check(&bench, only.join("\n"), "owner-mutex", &[]);
-        assert_eq!(said.code, mutex, "{nemesis}: {said:?}");
+        let output = check(&bench, only.join("\n"), "owner-mutex", &[]);
+        assert_eq!(output.code, mutex, "{nemesis}: {output:?}");
     }
 }
 
@@ -423,9 +426,9 @@ fn standard_input_is_a_history_too() {
         pipe.write_all(text.as_bytes()).expect("written");
     }
     drop(pipe);
-    let said = Said::from(child.wait_with_output().expect("ends"));
-    assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.err.is_empty(), "{said:?}");
+    let output = CommandOutput::from(child.wait_with_output().expect("ends"));
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.err.is_empty(), "{output:?}");
 }
 
 #[test]
@@ -437,17 +440,20 @@ fn a_run_that_was_cut_off_between_two_lines_is_not_green() {
     assert_eq!(check(&bench, &whole, "mutex", &[]).code, 0);
     let stop = whole.rfind("{\"index\"").expect("a last line");
     assert!(whole[stop..].contains("\"f\":\"stop\""), "{}", &whole[stop..]);
-    let said = check(&bench, &whole[..stop], "mutex", &[]);
-    assert_eq!(said.code, 2, "{said:?}");
+    let output = check(&bench, &whole[..stop], "mutex", &[]);
+    assert_eq!(output.code, 2, "{output:?}");
     let why = "the file ends before the `stop` of its run, and what is missing may break it";
-    assert!(said.flat().contains(why), "{said:?}");
+    assert!(output.flat().contains(why), "{output:?}");
     bench.test("redis-set-nx-px", "pause", "1");
     let path = bench.home.path().join("store/latest/history.jsonl");
     let violated = fs::read_to_string(path).expect("a history");
     let stop = violated.rfind("{\"index\"").expect("a last line");
-    let said = check(&bench, &violated[..stop], "mutex", &[]);
-    assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.flat().contains("before the `stop` of its run; this is about what"), "{said:?}");
+    let output = check(&bench, &violated[..stop], "mutex", &[]);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(
+        output.flat().contains("before the `stop` of its run; this is about what"),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -455,18 +461,21 @@ fn what_was_cut_off_is_judged_up_to_there_and_says_so() {
     let bench = Bench::new();
     for (text, line) in register("5").iter().zip([5, 5, 4]) {
         let cut = &text[..text.trim_end().len() - 3];
-        let said = check(&bench, cut, "register", &[]);
-        assert_eq!(said.code, 2, "{said:?}\n{cut}");
+        let output = check(&bench, cut, "register", &[]);
+        assert_eq!(output.code, 2, "{output:?}\n{cut}");
         let why = format!("ends in the middle of line {line}, and what is missing");
-        assert!(said.flat().contains(&why), "{said:?}\n{cut}");
+        assert!(output.flat().contains(&why), "{output:?}\n{cut}");
     }
     // What is violated stays so, whatever comes.
     let twice = "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n".repeat(2).replace("- 0", "- 1");
     let cut =
         "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n".to_owned() + &twice[..50] + "- 2 :inv";
-    let said = check(&bench, cut, "mutex", &[]);
-    assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.flat().contains("ends in the middle of line 5; this is about what"), "{said:?}");
+    let output = check(&bench, cut, "mutex", &[]);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(
+        output.flat().contains("ends in the middle of line 5; this is about what"),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -477,7 +486,7 @@ fn a_budget_that_is_spent_is_inconclusive() {
     // Values that are not numbers are kept, however few they are.
     let long = "x".repeat(100_000);
     let large: String = (0..20).map(|n| format!("- {n} :invoke :write \"{n}{long}\"\n")).collect();
-    let said = [
+    let outputs = [
         (&many[..], "register", &["--memory-budget", "64KiB"][..]),
         (&large, "register", &["--memory-budget", "1MiB"]),
         (&register("4")[1], "register", &["--time-budget", "0s"]),
@@ -490,13 +499,13 @@ fn a_budget_that_is_spent_is_inconclusive() {
         ("INFO nothing here\n", "mutex", &[]),
     ]
     .map(|(text, model, more)| check(&bench, text, model, more).to_string());
-    expect_file!["snapshots/budgets.txt"].assert_eq(&said.join("\n"));
+    expect_file!["snapshots/budgets.txt"].assert_eq(&outputs.join("\n"));
 }
 
 #[test]
 fn what_cannot_be_judged_gets_one_line() {
     let bench = Bench::new();
-    let said = [
+    let outputs = [
         (&b""[..], "mutex"),
         (b"x", "mutx"),
         (b"x", "semaphore"),
@@ -533,7 +542,7 @@ fn what_cannot_be_judged_gets_one_line() {
         exit code 254
         picklock: `file`: line 1: not an event: unknown variant `begin`, expected one of `invoke`, `ok`, `fail`, `info` at column 27
         exit code 254
-    "#]].assert_eq(&said.concat());
+    "#]].assert_eq(&outputs.concat());
 }
 
 /// A mutex that is held by two.
@@ -549,22 +558,22 @@ fn a_report_draws_what_was_decided_and_leaves_it_as_it_is() {
     };
     for text in [edn(&DOUBLE_HOLD), json(&DOUBLE_HOLD)] {
         let plain = check(&bench, &text, "mutex", &[]);
-        let said = check(&bench, &text, "mutex", &["--report", "page.html"]);
-        assert_eq!((said.code, plain.code), (1, 1), "{said:?}");
-        let told = "report           page.html\n\n";
-        assert_eq!(said.out.replace(told, ""), plain.out);
-        assert!(said.out.contains(told), "{said:?}");
+        let output = check(&bench, &text, "mutex", &["--report", "page.html"]);
+        assert_eq!((output.code, plain.code), (1, 1), "{output:?}");
+        let line = "report           page.html\n\n";
+        assert_eq!(output.out.replace(line, ""), plain.out);
+        assert!(output.out.contains(line), "{output:?}");
         let html = page("page.html");
         assert!(html.contains("Process 1's acquire (lines 3 to 4) can be put nowhere"), "{html}");
         assert!(html.contains("class=\"op ok stuck\"") && html.contains(">1</text>"), "{html}");
         assert!(html.contains("picklock check file --model mutex --report page.html"), "{html}");
     }
-    let said = check(&bench, register("4")[0].as_str(), "register", &["--report", "held.html"]);
-    assert_eq!(said.code, 0, "{said:?}");
+    let output = check(&bench, register("4")[0].as_str(), "register", &["--report", "held.html"]);
+    assert_eq!(output.code, 0, "{output:?}");
     assert!(page("held.html").contains("Here is an order of 2 operations"));
     let json = ["--report", "page.html", "--format", "json"];
-    let said = check(&bench, edn(&DOUBLE_HOLD), "mutex", &json);
-    let answer: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+    let output = check(&bench, edn(&DOUBLE_HOLD), "mutex", &json);
+    let answer: serde_json::Value = serde_json::from_str(&output.out).expect("JSON");
     assert_eq!(answer["report"], "page.html");
 }
 
@@ -603,13 +612,13 @@ fn the_keys_that_go_wrong_are_drawn_first() {
 fn a_report_that_cannot_be_written_does_not_take_the_verdict_away() {
     let bench = Bench::new();
     for place in ["nowhere/page.html", "/dev/full"] {
-        let said = check(&bench, edn(&DOUBLE_HOLD), "mutex", &["--report", place]);
-        assert_eq!(said.code, 1, "{said:?}");
-        assert!(said.out.ends_with("VIOLATED\n") && !said.out.contains("report"), "{said:?}");
-        assert!(said.err.contains(&format!("cannot write `{place}`")), "{said:?}");
-        let said = check(&bench, edn(&DOUBLE_HOLD[..1]), "mutex", &["--report", place]);
-        assert_eq!(said.code, 255, "{said:?}");
-        assert!(said.out.ends_with("HELD\n"), "{said:?}");
+        let output = check(&bench, edn(&DOUBLE_HOLD), "mutex", &["--report", place]);
+        assert_eq!(output.code, 1, "{output:?}");
+        assert!(output.out.ends_with("VIOLATED\n") && !output.out.contains("report"), "{output:?}");
+        assert!(output.err.contains(&format!("cannot write `{place}`")), "{output:?}");
+        let output = check(&bench, edn(&DOUBLE_HOLD[..1]), "mutex", &["--report", place]);
+        assert_eq!(output.code, 255, "{output:?}");
+        assert!(output.out.ends_with("HELD\n"), "{output:?}");
     }
     let text = edn(&DOUBLE_HOLD);
     check(&bench, &text, "mutex", &["--report", "./file"])

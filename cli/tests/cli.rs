@@ -3,7 +3,7 @@
 
 mod command;
 
-use command::{Bench, Said, transcript};
+use command::{Bench, CommandOutput, transcript};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -47,9 +47,9 @@ fn the_example_of_the_readme_is_what_its_command_says() {
     let (_, example) = readme.split_once("$ cargo run --release -- ").expect("an example");
     let (example, _) = example.split_once("```").expect("its end");
     let (command, shown) = example.split_once('\n').expect("its output");
-    let said = Bench::new().run(&command.split(' ').collect::<Vec<_>>());
+    let output = Bench::new().run(&command.split(' ').collect::<Vec<_>>());
     for part in shown.split("\n\n").map(words) {
-        assert!(words(&said.out).contains(&part), "`{part}` is not in: {}", said.out);
+        assert!(words(&output.out).contains(&part), "`{part}` is not in: {}", output.out);
     }
 }
 
@@ -75,8 +75,8 @@ fn an_expected_outcome_is_0_another_1_and_none_2() {
         ("redis-getset", "violated", 1, "picklock: not as expected"),
     ] {
         let nemesis = if algo == "redis-getset" { "none" } else { "pause" };
-        let said = run(algo, nemesis, &["--expect", expected]);
-        assert_eq!((said.code, said.err.trim_end()), (code, word), "{said:?}");
+        let output = run(algo, nemesis, &["--expect", expected]);
+        assert_eq!((output.code, output.err.trim_end()), (code, word), "{output:?}");
     }
     for expected in ["violated", "held"] {
         let alone = run("zk-sequential", "none", &["--clients", "1", "--expect", expected]);
@@ -97,9 +97,9 @@ fn json_is_one_object_on_stdout() {
     let cli = Bench::new();
     let args = ["test", "--algo", "redis-getset", "--backend", "sim", "--seed", "1"];
     let run = cli.run(&[&args[..], &["--format", "json"]].concat());
-    let said: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
-    assert_eq!((said["outcome"].as_str(), run.code), (Some("held"), 0));
-    assert_eq!(said["run"]["algo"], "redis-getset");
+    let json: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    assert_eq!((json["outcome"].as_str(), run.code), (Some("held"), 0));
+    assert_eq!(json["run"]["algo"], "redis-getset");
 }
 
 #[test]
@@ -128,9 +128,9 @@ fn a_history_that_was_cut_off_is_judged_up_to_there() {
     let history = read(&cli, "history.jsonl");
     let most = &history[..history.len() * 9 / 10];
     fs::write(latest(&cli).join("history.jsonl"), most).expect("written");
-    let said = cli.run(&["check", "store/latest"]);
-    assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.err.contains("ends in the middle of a line"), "{said:?}");
+    let output = cli.run(&["check", "store/latest"]);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.err.contains("ends in the middle of a line"), "{output:?}");
 }
 
 #[test]
@@ -141,20 +141,20 @@ fn a_run_without_a_seed_is_the_first_of_many_that_breaks_a_promise() {
         cli.run(&[&test[..], more].concat())
     };
     // One schedule in 20 shows it.
-    let said = test("redis-set-nx-px", "failover", &["--on", "redis-sentinel"]);
-    assert_eq!(said.code, 1, "{said:?}");
-    let words: Vec<&str> = said.out.split_whitespace().collect();
+    let output = test("redis-set-nx-px", "failover", &["--on", "redis-sentinel"]);
+    assert_eq!(output.code, 1, "{output:?}");
+    let words: Vec<&str> = output.out.split_whitespace().collect();
     let breaks = words.windows(2).find_map(|it| (it[1] == "breaks").then_some(it[0]));
-    let seed = breaks.unwrap_or_else(|| panic!("{said:?}"));
+    let seed = breaks.unwrap_or_else(|| panic!("{output:?}"));
     let again = test("redis-set-nx-px", "failover", &["--on", "redis-sentinel", "--seed", seed]);
     assert_eq!(again.code, 1, "{again:?}");
     assert!(again.out.starts_with("picklock"), "just this one: {again:?}");
-    let said = test("redis-set-nx-px-fixed", "none", &["--format", "json"]);
-    assert_eq!(said.code, 0, "{said:?}");
-    let told = said.err.lines().last().unwrap_or_default();
+    let output = test("redis-set-nx-px-fixed", "none", &["--format", "json"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    let line = output.err.lines().last().unwrap_or_default();
     assert!(
-        told.ends_with(" held") && told.contains(" schedules in the simulator (seeds "),
-        "{told}"
+        line.ends_with(" held") && line.contains(" schedules in the simulator (seeds "),
+        "{line}"
     );
     let quiet = test("redis-set-nx-px", "none", &["-q"]);
     assert_eq!((&*quiet.out, &*quiet.err), ("HELD\n", ""), "{quiet:?}");
@@ -191,8 +191,8 @@ fn ctrl_c_keeps_the_history() {
     }
     let pid = nix::unistd::Pid::from_raw(child.id() as i32);
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("signalled");
-    let said = Said::from(child.wait_with_output().expect("ends"));
-    said.refuses(130, &["interrupted", "picklock check"]);
+    let output = CommandOutput::from(child.wait_with_output().expect("ends"));
+    output.refuses(130, &["interrupted", "picklock check"]);
     let judged = cli.run(&["check", "store/latest"]);
     assert!([0, 2].contains(&judged.code), "{judged:?}");
     let last = read(&cli, "history.jsonl");
@@ -225,9 +225,9 @@ fn every_command_has_its_help_and_the_lists_are_whole() {
 fn advice_names_flags_that_exist_and_helps() {
     let cli = Bench::new();
     let alone = ["test", "--algo", "redis-set-nx-px", "--backend", "sim", "--seed", "1"];
-    let said = cli.run(&[&alone[..], &["--clients", "1"]].concat());
-    assert_eq!(said.code, 2, "{said:?}");
-    let last = said.out.trim_end().lines().last().unwrap_or_default();
+    let output = cli.run(&[&alone[..], &["--clients", "1"]].concat());
+    assert_eq!(output.code, 2, "{output:?}");
+    let last = output.out.trim_end().lines().last().unwrap_or_default();
     assert!(last.ends_with("give it more --clients"), "{last}");
     assert_eq!(cli.run(&alone).code, 0);
 }
@@ -248,7 +248,7 @@ fn what_real_servers_cannot_do_is_refused_before_the_run() {
 
 #[cfg(feature = "real")]
 #[test]
-fn a_server_that_is_missing_is_told_in_one_line_with_its_package() {
+fn a_server_that_is_missing_is_named_in_one_line_with_its_package() {
     let cli = Bench::new();
     for (algo, package) in [
         ("redis-set-nx-px", "install the package redis-server"),
@@ -259,7 +259,7 @@ fn a_server_that_is_missing_is_told_in_one_line_with_its_package() {
         let without = |backend| {
             let mut command = cli.command(&[&test[..], &[backend]].concat());
             command.env("PATH", cli.home.path()).env("DOCKER_HOST", "unix:///nowhere");
-            Said::from(command.output().expect("picklock starts"))
+            CommandOutput::from(command.output().expect("picklock starts"))
         };
         without("local").refuses(255, &["this machine has no", package]);
         let simulated = without("auto");
@@ -275,10 +275,11 @@ fn a_run_on_real_servers_names_its_backend_and_is_replayed_there() {
     let cli = Bench::new();
     let test = ["test", "--algo", "redis-set-nx-px", "--time-limit", "1s", "--seed", "1"];
     let mut command = cli.command(&[&test[..], &["--nemesis", "none"]].concat());
-    let said = Said::from(command.env("DOCKER_HOST", "unix:///nowhere").output().expect("a run"));
+    let output =
+        CommandOutput::from(command.env("DOCKER_HOST", "unix:///nowhere").output().expect("a run"));
     // There may be too few grants for a verdict, or a stall of the machine.
-    assert!([0, 2].contains(&said.code), "{said:?}");
-    assert!(said.err.contains("running on real servers (local)"), "{said:?}");
+    assert!([0, 2].contains(&output.code), "{output:?}");
+    assert!(output.err.contains("running on real servers (local)"), "{output:?}");
     let run = std::fs::read_to_string(cli.home.path().join("store/latest/run.json"));
     assert!(run.expect("a header").contains("\"backend\": \"local\""));
     let replayed = cli.run(&["replay", "store/latest", "--backend", "local"]);

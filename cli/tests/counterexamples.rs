@@ -219,5 +219,5 @@ fn a_shrink_that_was_cut_short_says_so() {
     let least = shrink(&lock, &schedule, &shows, &mut |_| true).expect("it shows it");
     assert_eq!(least.cut_short, None);
     let cut = shrink(&lock, &schedule, &shows, &mut |tried| tried < 3).expect("it shows it");
-    assert_eq!((cut.cut_short, cut.tried), (Some(CutShort::Told), 3));
+    assert_eq!((cut.cut_short, cut.tried), (Some(CutShort::Caller), 3));
 }

@@ -275,7 +275,7 @@ fn every_schedule_judged_by_itself_breaks_the_same() {
 }
 
 #[test]
-fn a_bound_is_said_and_a_search_is_the_same_twice() {
+fn a_bound_is_reported_and_a_search_is_the_same_twice() {
     let enumeration = lock("zk-rw").with(|case| case.clients = 3);
     let found = enumeration.search(500, &mut |_| true);
     assert!(!found.extent.exhausted && found.extent.states > 500, "{found:?}");

@@ -22,7 +22,7 @@ fn picklock(home: &Path, args: &str) -> Output {
 }
 
 #[track_caller]
-fn said(home: &Path, args: &str, code: i32) -> (String, String) {
+fn output_of(home: &Path, args: &str, code: i32) -> (String, String) {
     let output = picklock(home, args);
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     let (out, err) = (text(output.stdout), text(output.stderr));
@@ -40,13 +40,13 @@ const SEARCH: &str = "explore --algo redis-set-nx-px --nemesis pause --time-limi
 fn shards_and_threads_do_not_change_the_result() {
     let bench = Bench::new();
     let home = bench.home.path();
-    let (whole, _) = said(home, &format!("{SEARCH} --seeds 30 --jobs 1 --format json"), 1);
+    let (whole, _) = output_of(home, &format!("{SEARCH} --seeds 30 --jobs 1 --format json"), 1);
     for shard in 1..=3 {
         let args = format!("{SEARCH} --seeds 30 --jobs 2 --shard {shard}/3 --out {shard}.json");
         let exit = picklock(home, &args).status.code();
         assert!([Some(0), Some(1)].contains(&exit), "{exit:?}");
     }
-    let (merged, _) = said(home, "merge 3.json 1.json 2.json --format json", 1);
+    let (merged, _) = output_of(home, "merge 3.json 1.json 2.json --format json", 1);
     assert_eq!(json(&merged), json(&whole));
     transcript(&bench, "merge");
 }
@@ -58,8 +58,8 @@ fn until_found_stops_at_the_first_violation_whatever_the_threads() {
     // Fast links make this deadlock rare.
     let args = "explore --algo redis-setnx-expire --nemesis crash --seeds 500 --time-limit 10s \
                 --first-seed 1 --until-found --format json";
-    let found = json(&said(home, &format!("{args} --jobs 1"), 1).0);
-    assert_eq!(json(&said(home, &format!("{args} --jobs 3"), 1).0), found);
+    let found = json(&output_of(home, &format!("{args} --jobs 1"), 1).0);
+    assert_eq!(json(&output_of(home, &format!("{args} --jobs 3"), 1).0), found);
     let first = found["first_violation"].as_u64().expect("a seed");
     assert_eq!(found["seeds"][0]["end"].as_u64(), Some(first + 1));
     assert_eq!(found["violated"], 1);
@@ -69,15 +69,16 @@ fn until_found_stops_at_the_first_violation_whatever_the_threads() {
 fn what_was_shrunk_fits_on_a_screen_and_replays() {
     let home = TempDir::new().expect("a folder");
     let home = home.path();
-    let (out, _) = said(home, &format!("{SEARCH} --seeds 30 --shrink --counterexamples found"), 1);
+    let (out, _) =
+        output_of(home, &format!("{SEARCH} --seeds 30 --shrink --counterexamples found"), 1);
     assert!(out.contains("double hold of redis-set-nx-px (ttl 4 s) with 2 clients, 1 fault"));
     let file = "found/redis-set-nx-px+pause+double-hold+holder-paused.json";
     let read = Schedule::read(&home.join(file), &workloads::lock);
     let (schedule, lock) = read.expect("a schedule");
     assert!(is_small(&lock, &schedule), "{out}");
-    let (told, _) = said(home, &format!("replay {file} --backend sim"), 1);
-    let story: String = told.split_inclusive("\n\n").take(2).collect();
-    assert!(out.contains(&story), "{out}\n{told}");
+    let (replayed, _) = output_of(home, &format!("replay {file} --backend sim"), 1);
+    let story: String = replayed.split_inclusive("\n\n").take(2).collect();
+    assert!(out.contains(&story), "{out}\n{replayed}");
 }
 
 #[test]
@@ -104,19 +105,19 @@ fn what_a_replay_says_runs_it_again() {
     // As a swarm varies it, and as it was asked for.
     let mut first = Vec::new();
     for args in [seed.to_owned(), format!("{seed} --fixed")] {
-        let (told, _) = said(home, &args, 1);
+        let (out, _) = output_of(home, &args, 1);
         let before = std::mem::replace(&mut first, history());
         assert!(first != before, "{args}");
-        let again = told.lines().find_map(|line| line.strip_prefix("run it again     picklock "));
-        let (told, _) = said(home, again.expect("a command"), 1);
-        assert!(first == history(), "{told}");
+        let again = out.lines().find_map(|line| line.strip_prefix("run it again     picklock "));
+        let (out, _) = output_of(home, again.expect("a command"), 1);
+        assert!(first == history(), "{out}");
     }
     // A run folder and a file are named as they were given.
-    let (told, _) = said(home, "replay store/latest", 1);
-    assert!(!told.contains("store/latest"), "{told}");
-    let again = told.lines().find_map(|line| line.strip_prefix("run it again     picklock "));
+    let (out, _) = output_of(home, "replay store/latest", 1);
+    assert!(!out.contains("store/latest"), "{out}");
+    let again = out.lines().find_map(|line| line.strip_prefix("run it again     picklock "));
     assert!(again.is_some_and(|line| line.starts_with("replay store/redis-set-nx-px+pause/")));
-    assert!(first == history(), "{told}");
+    assert!(first == history(), "{out}");
 }
 
 #[test]
@@ -168,7 +169,7 @@ fn a_search_makes_do_with_the_threads_that_there_are() {
 }
 
 /// Sends signals to a search that would go on for hours, all at one moment. Returns its exit code
-/// and what it said of it.
+/// and its stderr.
 fn signalled(signals: &[Signal]) -> (Option<i32>, String) {
     let home = TempDir::new().expect("a folder");
     let mut search = Command::new(env!("CARGO_BIN_EXE_picklock"));
@@ -186,15 +187,15 @@ fn signalled(signals: &[Signal]) -> (Option<i32>, String) {
 
 #[test]
 fn each_way_to_ask_for_an_end_is_heard_and_the_second_says_what_it_leaves() {
-    let (code, said) = signalled(&[Signal::SIGQUIT]);
+    let (code, stderr) = signalled(&[Signal::SIGQUIT]);
     assert_eq!(
-        (code, said.contains("this is what was searched so far")),
+        (code, stderr.contains("this is what was searched so far")),
         (Some(130), true),
-        "{said}"
+        "{stderr}"
     );
-    let (code, said) = signalled(&[Signal::SIGINT, Signal::SIGTERM]);
+    let (code, stderr) = signalled(&[Signal::SIGINT, Signal::SIGTERM]);
     let left = "picklock: ended at once; no server was started, so nothing runs on\n";
-    assert_eq!((code, said.as_str()), (Some(130), left));
+    assert_eq!((code, stderr.as_str()), (Some(130), left));
 }
 
 /// Waits long enough for the search to have begun; it would go on for hours.

@@ -3,13 +3,13 @@
 
 mod command;
 
-use command::{Bench, Said, transcript};
+use command::{Bench, CommandOutput, transcript};
 use expect_test::expect_file;
 use std::fs;
 use std::path::Path;
 
 /// Runs a script in the simulator.
-fn follow(cli: &Bench, algo: &str, script: &str, more: &[&str]) -> Said {
+fn follow(cli: &Bench, algo: &str, script: &str, more: &[&str]) -> CommandOutput {
     fs::write(cli.home.path().join("it.toml"), script).expect("written");
     let args = ["test", "--algo", algo, "--script", "it.toml", "--backend", "sim", "--seed", "1"];
     cli.run(&[&args[..], more].concat())
@@ -25,15 +25,15 @@ lasts = \"1.5 ttl\"
 #[test]
 fn a_script_runs_in_the_place_of_a_nemesis_and_the_run_names_it() {
     let cli = Bench::new();
-    let said = follow(&cli, "redis-set-nx-px", PAUSE, &[]);
-    assert_eq!(said.code, 1, "{said:?}");
+    let output = follow(&cli, "redis-set-nx-px", PAUSE, &[]);
+    assert_eq!(output.code, 1, "{output:?}");
     for words in ["redis-set-nx-px under it.toml", "VIOLATED: double hold", "was paused"] {
-        assert!(said.out.contains(words), "`{words}` is missing: {}", said.out);
+        assert!(output.out.contains(words), "`{words}` is missing: {}", output.out);
     }
     let history =
         || fs::read_to_string(cli.home.path().join("store/latest/history.jsonl")).expect("read");
     let first = history();
-    let again = said.out.lines().find_map(|line| line.strip_prefix("run it again     picklock "));
+    let again = output.out.lines().find_map(|line| line.strip_prefix("run it again     picklock "));
     let again: Vec<&str> = again.expect("a command").split(' ').collect();
     assert!(again.windows(2).any(|flag| flag == ["--script", "it.toml"]), "{again:?}");
     assert_eq!((cli.run(&again).code, history() == first), (1, true), "{again:?}");
@@ -161,13 +161,13 @@ lasts = \"100ms\"
         }),
         (twice.into(), "in line 1 of the script, pause client-0 at 1s, had no effect"),
     ] {
-        let said = follow(&cli, "zk-sequential", &script, &[]);
-        assert_eq!(said.code, 2, "{said:?}");
-        let told = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(told.contains(words), "`{words}` is missing: {told}");
+        let output = follow(&cli, "zk-sequential", &script, &[]);
+        assert_eq!(output.code, 2, "{output:?}");
+        let flat = output.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(words), "`{words}` is missing: {flat}");
         let judged = cli.run(&["check", "store/latest"]);
-        let told = judged.out.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(judged.code == 2 && told.contains(words), "a stored run says the same: {told}");
+        let flat = judged.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(judged.code == 2 && flat.contains(words), "a stored run says the same: {flat}");
     }
 }
 
@@ -221,7 +221,7 @@ fn judged(cli: &Bench) -> Vec<String> {
     let file = cli.home.path().join("store/latest/verdict.json");
     let verdict: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(file).expect("read")).expect("JSON");
-    let told = verdict["verdicts"].as_array().expect("verdicts").iter().map(|verdict| {
+    let outcomes = verdict["verdicts"].as_array().expect("verdicts").iter().map(|verdict| {
         let word = |it: &serde_json::Value| it.as_str().unwrap_or_default().to_owned();
         let anomalies = verdict["anomalies"].as_array().expect("anomalies").iter().map(|it| {
             format!("; {} by {}, {} times", word(&it["name"]), word(&it["cause"]), it["count"])
@@ -229,7 +229,7 @@ fn judged(cli: &Bench) -> Vec<String> {
         let (property, outcome) = (word(&verdict["property"]), word(&verdict["outcome"]));
         format!("{property} {outcome}{}", anomalies.collect::<String>())
     });
-    told.collect()
+    outcomes.collect()
 }
 
 #[test]
@@ -247,8 +247,8 @@ fn a_script_on_stdout_stands_there_alone() {
     nowhere.refuses(255, &["cannot write `nowhere/a.toml`", "--print-script"]);
 }
 
-/// Runs a script of `scripts/` and returns what was said.
-fn example(cli: &Bench, algo: &str, name: &str, more: &[&str]) -> Said {
+/// Runs a script of `scripts/` and returns its output.
+fn example(cli: &Bench, algo: &str, name: &str, more: &[&str]) -> CommandOutput {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name);
     let script = fs::read_to_string(script).expect("an example");
     assert!(script.contains(&format!("--script scripts/{name}")), "it says how to run it");
@@ -266,11 +266,11 @@ fn each_example_shows_its_hazard() {
         ("redlock", "redlock-amnesia.toml", long, "double hold by server-forgets"),
         ("redis-setnx-expire", "between-commands.toml", slow, "deadlock by client-died"),
     ] {
-        let said = example(&cli, algo, name, more);
-        assert_eq!(said.code, 1, "{said:?}");
+        let output = example(&cli, algo, name, more);
+        assert_eq!(output.code, 1, "{output:?}");
         let judged = judged(&cli);
         assert!(judged.iter().any(|it| it.contains(shows)), "{name}: {judged:?}");
-        assert!(!said.out.contains("NOT EXPECTED"), "{}", said.out);
+        assert!(!output.out.contains("NOT EXPECTED"), "{}", output.out);
     }
     let held = example(&cli, "redis-set-nx-px", "kill-unaware-holder.toml", &[]);
     assert_eq!(held.code, 0, "{held:?}");
@@ -285,8 +285,8 @@ target = \"asker\"
 when = \"majority\"
 lasts = \"2s\"
 ";
-    let said = follow(&cli, "redlock", script, &[]);
-    assert_eq!(said.code, 0, "{said:?}");
+    let output = follow(&cli, "redlock", script, &[]);
+    assert_eq!(output.code, 0, "{output:?}");
     let lines = |name: &str| -> Vec<serde_json::Value> {
         let text = fs::read_to_string(cli.home.path().join("store/latest").join(name));
         let text = text.expect("read");
@@ -332,8 +332,8 @@ fn a_client_dies_between_two_commands_that_are_named() {
         ("sent", "expire", 1, 0),
         ("answered", "EXPIRE", 1, 0),
     ] {
-        let said = follow(&cli, "redis-setnx-expire", &kill(when, command), slow);
-        assert_eq!(said.code, outcome, "{when} {command}: {said:?}");
+        let output = follow(&cli, "redis-setnx-expire", &kill(when, command), slow);
+        assert_eq!(output.code, outcome, "{when} {command}: {output:?}");
         let (by_then, _) = changes_by_the_killed(&cli);
         assert_eq!(by_then, before, "{when} {command}");
     }
@@ -343,8 +343,8 @@ fn a_client_dies_between_two_commands_that_are_named() {
 fn what_a_release_sends_is_a_moment_of_its_holder() {
     let cli = Bench::new();
     let pause = "[[fault]]\naction = \"kill\"\ntarget = \"holder\"\nwhen = \"answered\"\ncommand = \"GET\"\nlasts = \"2s\"\n";
-    let said = follow(&cli, "redis-set-nx-px-getdel", pause, &["--link-delay", "50ms"]);
-    assert_eq!(said.code, 0, "{said:?}");
+    let output = follow(&cli, "redis-set-nx-px-getdel", pause, &["--link-delay", "50ms"]);
+    assert_eq!(output.code, 0, "{output:?}");
     let history = fs::read_to_string(cli.home.path().join("store/latest/history.jsonl"));
     let events: Vec<serde_json::Value> = history
         .expect("read")
@@ -390,14 +390,14 @@ fn what_a_backend_cannot_do_is_refused_with_its_line() {
     );
     fs::write(cli.home.path().join("it.toml"), script).expect("written");
     let test = ["test", "--algo", "zk-rw", "--script", "it.toml", "--backend", "docker"];
-    let said = cli.run(&test);
+    let output = cli.run(&test);
     expect_test::expect![[r#"
         picklock: `it.toml`, line 8, column 10: real servers cannot have the clock of a server run fast or slow, or stand still: ZooKeeper counts by its monotonic clock, which nobody can set; the faults of this run need it: give --backend sim
           |
         8 | action = "clock-freeze"
           |          ^^^^^^^^^^^^^^
         exit code 254
-    "#]].assert_eq(&said.to_string());
+    "#]].assert_eq(&output.to_string());
     assert!(!cli.home.path().join("store").exists());
 }
 
@@ -429,12 +429,12 @@ fn hit_and_leaders(cli: &Bench, f: &str, kind: &str) -> Vec<(u64, Vec<u64>)> {
     let events = history.lines().map(|line| serde_json::from_str(line).expect("JSON"));
     let events =
         events.filter(|event: &serde_json::Value| event["f"] == f && event["type"] == kind);
-    let told = |event: serde_json::Value| {
+    let hit = |event: serde_json::Value| {
         let leaders = event["fault"]["leaders"].as_array().cloned().unwrap_or_default();
         let server = event["fault"]["fault"]["node"]["server"].as_u64().expect("a server");
         (server, leaders.iter().filter_map(serde_json::Value::as_u64).collect())
     };
-    events.map(told).collect()
+    events.map(hit).collect()
 }
 
 #[test]
@@ -446,8 +446,8 @@ fn whichever_server_leads_is_hit_and_the_history_says_who_leads_before_and_after
     };
     let script = crash("2s") + &crash("16s");
     for (algo, on) in [("redis-set-nx-px", "redis-sentinel"), ("zk-sequential", "zookeeper-x3")] {
-        let said = follow(&cli, algo, &script, &["--on", on]);
-        assert!(said.code < 2, "{said:?}");
+        let output = follow(&cli, algo, &script, &["--on", on]);
+        assert!(output.code < 2, "{output:?}");
         let (before, after) =
             (hit_and_leaders(&cli, "fault", "invoke"), hit_and_leaders(&cli, "heal", "info"));
         assert_eq!((before.len(), after.len()), (2, 2), "{on}");
@@ -468,13 +468,13 @@ fn minorities_and_majorities_are_drawn_and_nobody_leads_where_all_are_alike() {
     };
     for (target, count) in [("minority", 2), ("majority", 3), ("follower", 1)] {
         let on = ["--on", "zookeeper-x5", "--time-limit", "4s"];
-        let said = follow(&cli, "zk-sequential", &pause(target), &on);
-        assert_eq!(said.code, 0, "{said:?}");
+        let output = follow(&cli, "zk-sequential", &pause(target), &on);
+        assert_eq!(output.code, 0, "{output:?}");
         assert_eq!(hit_and_leaders(&cli, "fault", "invoke").len(), count, "{target}");
     }
     for (target, words) in [("leader", "none leads"), ("minority", "too few")] {
-        let said = follow(&cli, "redis-set-nx-px", &pause(target), &[]);
-        assert_eq!(said.code, 254, "{said:?}");
-        assert!(said.err.contains(words), "{said:?}");
+        let output = follow(&cli, "redis-set-nx-px", &pause(target), &[]);
+        assert_eq!(output.code, 254, "{output:?}");
+        assert!(output.err.contains(words), "{output:?}");
     }
 }

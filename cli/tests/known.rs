@@ -12,7 +12,7 @@ use base::{Anomaly, Cause, Causes, Run, RunSpec, Task, Verdict};
 use checkers::Judgement;
 use picklock::setup::{Setup, check_eviction, check_primary, check_servers, check_task};
 use picklock::simulate;
-use reports::reading::{Breach, breaches};
+use reports::interpretation::{Breach, breaches};
 use std::collections::{BTreeMap, BTreeSet};
 use std::env::var;
 use stores::{StoreId, Topology};
@@ -98,7 +98,7 @@ fn judged(run: &Run, nemesis: &str) -> Vec<(String, bool)> {
     };
     let can = |causes: Causes| match run.info.workers == 1 {
         true => causes.only().is_some_and(|cause| can_cause(nemesis, cause)),
-        // Workers cannot always be told apart.
+        // Workers cannot always be distinguished.
         false => causes.iter().any(|cause| can_cause(nemesis, cause)),
     };
     let right = |breach: &Breach| breach.known.is_some() && can(breach.anomaly.cause);
@@ -117,10 +117,10 @@ fn nemeses() -> impl Iterator<Item = &'static str> {
     alone.chain(TOGETHER.iter().copied())
 }
 
-/// Returns true if a lock says what becomes of a task. One that does not promise re-entrance does
-/// not say what its holder's second acquire leads to; and one whose node names a session and no
-/// worker frees one worker's lock for another's, so that nobody can tell them apart.
-fn is_told(task: &Task, lock: &LockSpec) -> bool {
+/// Returns true if a lock defines what becomes of a task. One that does not promise re-entrance
+/// leaves open what its holder's second acquire leads to; and one with a node that names a session
+/// and no worker frees one worker's lock for another's, so that nobody can distinguish them.
+fn is_defined(task: &Task, lock: &LockSpec) -> bool {
     match task.name {
         "reenter" => lock.promises.reentrant,
         "workers" => lock.name != "zk-exclusive",
@@ -140,7 +140,7 @@ fn check(task: &'static Task, on: Option<&'static Topology>, nemeses: &[&'static
         |lock: &LockSpec| on.is_none_or(|on| lock.lock().topologies().any(|it| it == on));
     let locks = workloads::LOCKS.iter().filter(|lock| runs_there(lock));
     for lock in locks.filter(|lock| chosen("PICKLOCK_ALGO", lock.name)) {
-        for nemesis in nemeses.iter().filter(|_| is_told(task, lock)) {
+        for nemesis in nemeses.iter().filter(|_| is_defined(task, lock)) {
             for seed in 0..seeds() {
                 let Some(found) = anomalies(task, on, lock.name, nemesis, seed) else { continue };
                 runs += 1;

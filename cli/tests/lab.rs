@@ -40,8 +40,8 @@ async fn set_nx(
 ) -> RedisResult<bool> {
     let mut set = cmd("SET");
     set.arg(key).arg(value).arg("NX").arg("PX").arg(ttl.as_millis() as u64);
-    let said: Option<String> = set.query_async(connection).await?;
-    Ok(said.is_some())
+    let reply: Option<String> = set.query_async(connection).await?;
+    Ok(reply.is_some())
 }
 
 async fn free(connection: &mut impl ConnectionLike, key: &str, value: &str) -> RedisResult<u64> {
@@ -204,19 +204,19 @@ fn a_violation_can_be_asked_for() {
 
 #[test]
 #[should_panic(expected = "after 20 schedules, which showed double hold by holder-paused")]
-fn what_was_shown_in_place_of_what_was_asked_for_is_said() {
+fn what_was_shown_in_place_of_what_was_asked_for_is_named() {
     let kept = tempdir().expect("a folder");
     let lab = one(Mistake::None, kept.path()).under([Nemesis::PauseClient]).schedules(20);
     lab.assert_violated("double hold by recovery");
 }
 
 #[test]
-fn a_mistake_in_what_is_asked_for_is_said_in_one_line() {
+fn a_mistake_in_what_is_asked_for_is_reported_in_one_line() {
     let kept = tempdir().expect("a folder");
-    let said = |lab: Lab| lab.check().expect_err("a mistake").to_string();
+    let error_of = |lab: Lab| lab.check().expect_err("a mistake").to_string();
     let ring = one(Mistake::None, kept.path()).under([Nemesis::PartitionRing]);
-    assert!(said(ring).contains("partition-ring needs 5 servers"));
-    assert!(said(one(Mistake::None, kept.path()).under([])).contains("Nemesis::None"));
+    assert!(error_of(ring).contains("partition-ring needs 5 servers"));
+    assert!(error_of(one(Mistake::None, kept.path()).under([])).contains("Nemesis::None"));
 }
 
 /// A lock whose keeper, a task of its own, renews it while it is held.
@@ -313,8 +313,8 @@ impl Lock for Slower {
 fn a_lock_that_no_seed_repeats_is_refused() {
     let kept = tempdir().expect("a folder");
     let lab = Lab::redis().lock(slower_each_time).named("slower").keeping_in(kept.path());
-    let said = lab.check().expect_err("no replay").to_string();
-    assert!(said.contains("the same seed, 0, gave two histories"), "{said}");
+    let error = lab.check().expect_err("no replay").to_string();
+    assert!(error.contains("the same seed, 0, gave two histories"), "{error}");
 }
 
 /// A lock that is written against the library's own type of a connection.

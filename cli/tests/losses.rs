@@ -1,18 +1,18 @@
-//! Losses of what cannot be told or stored: none goes without a word, and none takes the verdict
-//! with it.
+//! Losses of output that cannot be printed or stored: none goes without a word, and none takes the
+//! verdict with it.
 
 mod command;
 
-use command::{Bench, Said};
+use command::{Bench, CommandOutput};
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::symlink;
 use std::process::Stdio;
 
 /// Runs a command whose stdout takes nothing, as on a full disk.
-fn to_full_disk(bench: &Bench, args: &str) -> Said {
+fn to_full_disk(bench: &Bench, args: &str) -> CommandOutput {
     let args: Vec<&str> = args.split(' ').collect();
     let full = OpenOptions::new().write(true).open("/dev/full").expect("the kernel has one");
-    Said::from(bench.command(&args).stdout(full).output().expect("picklock starts"))
+    CommandOutput::from(bench.command(&args).stdout(full).output().expect("picklock starts"))
 }
 
 #[test]
@@ -44,20 +44,20 @@ fn output_that_is_lost_is_an_error_of_every_command() {
         "check store/latest --export edn",
         "bench sim --rounds 1 --time 1ms",
     ] {
-        let said = to_full_disk(&cli, args);
-        assert_eq!(said.code, 255, "{args}: {said:?}");
-        assert!(said.err.contains("cannot write to stdout: No space left"), "{args}: {said:?}");
+        let output = to_full_disk(&cli, args);
+        assert_eq!(output.code, 255, "{args}: {output:?}");
+        assert!(output.err.contains("cannot write to stdout: No space left"), "{args}: {output:?}");
     }
 }
 
 #[test]
-fn a_violation_stays_one_and_is_told_wherever_that_can_be_done() {
+fn a_violation_stays_one_and_is_reported_wherever_that_can_be_done() {
     let cli = Bench::new();
     let run = "test --algo redis-set-nx-px --nemesis pause --backend sim --seed 1";
     for args in [run, "check store/latest"] {
-        let said = to_full_disk(&cli, args);
-        assert_eq!(said.code, 1, "{said:?}");
-        assert!(said.err.contains("VIOLATED"), "{said:?}");
+        let output = to_full_disk(&cli, args);
+        assert_eq!(output.code, 1, "{output:?}");
+        assert!(output.err.contains("VIOLATED"), "{output:?}");
     }
 }
 
@@ -72,8 +72,8 @@ fn a_reader_that_has_gone_away_wants_no_more() {
             .spawn()
             .expect("picklock starts");
         drop(child.stdout.take());
-        let said = Said::from(child.wait_with_output().expect("ends"));
-        assert_eq!((said.code, said.err.as_str()), (0, ""), "{args:?}");
+        let output = CommandOutput::from(child.wait_with_output().expect("ends"));
+        assert_eq!((output.code, output.err.as_str()), (0, ""), "{args:?}");
     }
 }
 
@@ -96,10 +96,10 @@ fn a_store_that_takes_nothing_leaves_the_verdict() {
     for (algo, nemesis, code, word) in
         [("redis-getset", "none", 255, "HELD"), ("redis-set-nx-px", "pause", 1, "VIOLATED")]
     {
-        let said = into_sys(algo, nemesis);
-        assert_eq!(said.code, code, "{said:?}");
-        assert!(said.out.contains(word), "{said:?}");
-        assert!(said.err.contains("/sys/picklock"), "{said:?}");
+        let output = into_sys(algo, nemesis);
+        assert_eq!(output.code, code, "{output:?}");
+        assert!(output.out.contains(word), "{output:?}");
+        assert!(output.err.contains("/sys/picklock"), "{output:?}");
     }
 }
 
@@ -127,11 +127,11 @@ fn a_store_that_vanishes_during_the_run_leaves_the_verdict() {
         std::thread::yield_now();
     }
     fs::rename(&store, cli.home.path().join("gone")).expect("renamed");
-    let said = Said::from(child.wait_with_output().expect("ends"));
-    assert_eq!(said.code, 255, "{said:?}");
-    assert!(said.out.contains("HELD"), "{said:?}");
+    let output = CommandOutput::from(child.wait_with_output().expect("ends"));
+    assert_eq!(output.code, 255, "{output:?}");
+    assert!(output.out.contains("HELD"), "{output:?}");
     for name in ["schedule.json", "verdict.json", "report.html"] {
-        assert!(said.err.contains(name), "{name}: {said:?}");
+        assert!(output.err.contains(name), "{name}: {output:?}");
     }
 }
 
@@ -142,14 +142,14 @@ fn what_cannot_be_written_is_named_beside_the_verdict() {
     let folder = fs::canonicalize(cli.home.path().join("store/latest")).expect("a run");
     fs::remove_file(folder.join("report.html")).expect("removed");
     fs::create_dir(folder.join("report.html")).expect("a folder in its place");
-    let said = cli.run(&["check", "store/latest"]);
-    assert_eq!(said.code, 255, "{said:?}");
-    assert!(said.out.contains("HELD") && said.err.contains("report.html"), "{said:?}");
-    assert!(!said.err.contains("verdict.json"), "{said:?}");
+    let output = cli.run(&["check", "store/latest"]);
+    assert_eq!(output.code, 255, "{output:?}");
+    assert!(output.out.contains("HELD") && output.err.contains("report.html"), "{output:?}");
+    assert!(!output.err.contains("verdict.json"), "{output:?}");
     let search = "explore --algo zk-rw --seeds 10 --time-limit 5s --out /dev/full";
-    let said = cli.run(&search.split(' ').collect::<Vec<_>>());
-    assert_eq!(said.code, 255, "{said:?}");
-    assert!(said.out.contains("HELD") && said.err.contains("/dev/full"), "{said:?}");
+    let output = cli.run(&search.split(' ').collect::<Vec<_>>());
+    assert_eq!(output.code, 255, "{output:?}");
+    assert!(output.out.contains("HELD") && output.err.contains("/dev/full"), "{output:?}");
 }
 
 /// The number of judges of one folder at the same time, and of judgements by each.
@@ -164,8 +164,8 @@ fn many_judge_one_folder_at_the_same_time() {
         for _ in 0..JUDGES {
             scope.spawn(|| {
                 for _ in 0..TIMES {
-                    let said = cli.run(&["check", "store/latest"]);
-                    assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+                    let output = cli.run(&["check", "store/latest"]);
+                    assert_eq!((output.code, output.err.as_str()), (0, ""), "{output:?}");
                 }
             });
         }

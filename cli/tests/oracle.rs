@@ -24,7 +24,7 @@ use workloads::TestedLock;
 /// that leaves it so.
 const MOST_SHRINKING: [u64; 2] = [300, 12_000];
 
-/// The runs without faults in which an anomaly is looked for that the recipe is said to allow.
+/// The runs without faults in which an anomaly is looked for that the recipe is claimed to allow.
 const FAULTLESS: u64 = 200;
 
 fn number(variable: &str, usual: u64) -> u64 {
@@ -41,8 +41,8 @@ fn drawn(seed: u64) -> Option<(TestedLock, RunSpec)> {
         (0..count).filter_map(|_| Some(rng.pick(nemesis::NEMESES)?.name)).collect();
     let names = names.join(",");
     let run = RunSpec { swarm: true, task: task.name.into(), ..lock.info.run(&names, seed) };
-    let told = task.name != "reenter" || lock.info.promises.reentrant;
-    check_task(&lock, task).ok().filter(|()| told)?;
+    let is_defined = task.name != "reenter" || lock.info.promises.reentrant;
+    check_task(&lock, task).ok().filter(|()| is_defined)?;
     check_eviction(&lock, &names).ok()?;
     check_primary(&lock, &run).ok()?;
     check_servers(&lock, &run).ok()?;
@@ -119,7 +119,8 @@ fn shows_without_faults(lock: &TestedLock, schedule: &Schedule, shows: &Shows) -
     (0..FAULTLESS).any(|seed| is_shown(seed) == Some(true))
 }
 
-/// An anomaly as it is told, of a lock at a task: each is judged in the first run that shows it.
+/// An anomaly as it is displayed, of a lock at a task: each is judged in the first run that shows
+/// it.
 type Kind = (String, String, String, Cause);
 
 /// Returns the kinds of anomalies with one cause in the run of a seed, each with its property.

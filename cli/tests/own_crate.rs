@@ -36,10 +36,10 @@ fn the_example_is_tested_outside_of_the_workspace() {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["test", "--offline"]).current_dir(folder.path()).env("CARGO_TARGET_DIR", target);
     let output = cargo.output().expect("it runs");
-    let told = [output.stdout, output.stderr].concat();
-    let told = String::from_utf8_lossy(&told);
-    assert!(output.status.success(), "{told}");
-    assert!(told.contains("6 passed") && told.contains("4 passed"), "{told}");
+    let printed = [output.stdout, output.stderr].concat();
+    let printed = String::from_utf8_lossy(&printed);
+    assert!(output.status.success(), "{printed}");
+    assert!(printed.contains("6 passed") && printed.contains("4 passed"), "{printed}");
     let kept = folder.path().join("picklock-regressions");
     assert_eq!(fs::read_dir(kept).expect("kept").count(), 7, "a folder for each lock that broke");
 }

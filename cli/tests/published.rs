@@ -3,7 +3,7 @@
 
 mod command;
 
-use command::{Bench, Said};
+use command::{Bench, CommandOutput};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ fn folder() -> PathBuf {
 const HELD: i32 = 0;
 const VIOLATED: i32 = 1;
 
-/// Histories: the model, how they end, and what must be said.
+/// Histories: the model, how they end, and the words that must be in the output.
 const HISTORIES: &[(&str, &str, i32, &str)] = &[
     (
         "aredis-119-shared-token.edn",
@@ -86,19 +86,19 @@ fn every_history_is_judged_as_its_report_says() {
     let bench = Bench::new();
     for (file, model, code, words) in HISTORIES {
         let path = folder().join(file);
-        let said = bench.run(&["check", path.to_str().expect("a name"), "--model", model]);
-        assert_eq!(said.code, *code, "{file} against {model}: {said:?}");
-        assert!(said.flat().contains(words), "{file} against {model}: {said:?}");
+        let output = bench.run(&["check", path.to_str().expect("a name"), "--model", model]);
+        assert_eq!(output.code, *code, "{file} against {model}: {output:?}");
+        assert!(output.flat().contains(words), "{file} against {model}: {output:?}");
     }
 }
 
 /// The properties that a terminal says are violated.
-fn violated(said: &Said) -> Vec<&str> {
+fn violated(output: &CommandOutput) -> Vec<&str> {
     let property = |line| match str::split_whitespace(line).collect::<Vec<_>>()[..] {
         ["✗", property, "violated", ..] => Some(property),
         _ => None,
     };
-    said.out.lines().filter_map(property).collect()
+    output.out.lines().filter_map(property).collect()
 }
 
 #[test]
@@ -110,9 +110,9 @@ fn every_run_is_judged_as_its_report_says() {
             let from = folder().join(name).join(file);
             fs::copy(from, bench.home.path().join(file)).expect("copied");
         }
-        let said = bench.run(&["check", "."]);
-        assert_eq!(said.code, VIOLATED, "{name}: {said:?}");
-        assert_eq!(violated(&said), *properties, "{name}: {said:?}");
+        let output = bench.run(&["check", "."]);
+        assert_eq!(output.code, VIOLATED, "{name}: {output:?}");
+        assert_eq!(violated(&output), *properties, "{name}: {output:?}");
     }
 }
 

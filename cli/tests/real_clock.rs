@@ -102,7 +102,7 @@ fn is_refusal(reply: &ClientReply) -> bool {
 }
 
 #[test]
-fn a_sleep_outlasts_a_clock_that_stands_still_and_times_are_told_by_a_right_one() {
+fn a_sleep_outlasts_a_clock_that_stands_still_and_times_are_read_from_a_right_one() {
     let mut clients = Clients::start();
     let held = clients.acquire(0, SECOND);
     assert!(matches!(clients.answer(held), ClientReply::Ok { .. }));

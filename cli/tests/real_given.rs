@@ -58,18 +58,18 @@ fn picklock_elsewhere(folder: &Path, servers: &str, args: &[&str]) -> Child {
     command.spawn().expect("`unshare` is there")
 }
 
-/// Runs a lock for a few seconds. Returns what was told.
+/// Runs a lock for a few seconds. Returns its stdout.
 fn holds(addresses: &[SocketAddr], algo: &str, nemesis: &str) -> String {
     let args = ["--algo", algo, "--nemesis", nemesis, "--time-limit", "5s", "--ttl", "2s"];
     held(&picklock(&named(addresses), &args))
 }
 
-/// Returns what was told of a run in which the lock held.
+/// Returns the stdout of a run in which the lock held.
 fn held(output: &Output) -> String {
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     let why = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}{why}");
-    said
+    assert_eq!(output.status.code(), Some(0), "{stdout}{why}");
+    stdout
 }
 
 /// Runs the program of an adapter for a few seconds with its own ttl, which has to be longer than
@@ -107,8 +107,8 @@ fn a_redis_keeps_its_own_keys_and_no_others() {
     for key in ["theirs", &format!("{dead}:lock:k")] {
         assert_eq!(ask(address, &format!("SET {key} 1\r\n"), "\r\n"), "+OK\r\n");
     }
-    let said = holds(servers.addresses(), "redis-set-nx-px-fenced", "link-reset");
-    assert!(said.contains(&format!("--servers server-0={address}")), "{said}");
+    let stdout = holds(servers.addresses(), "redis-set-nx-px-fenced", "link-reset");
+    assert!(stdout.contains(&format!("--servers server-0={address}")), "{stdout}");
     assert_eq!(keys(address), "*1\r\n$6\r\ntheirs\r\n+OK\r\n");
 }
 
@@ -138,14 +138,14 @@ fn a_redis_that_is_observed_names_exact_causes_and_tells_no_more_afterwards() {
     killed.kill().expect("it lives");
     killed.wait().expect("it has ended");
     let output = run("8s").current_dir(folder.path()).output().expect("it runs");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("Expected because the holder was paused"), "{said}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(stdout.contains("Expected because the holder was paused"), "{stdout}");
     assert!(ask(address, setting, "+OK\r\n").ends_with(before));
     assert_eq!(ask(address, "DBSIZE\r\n", "\r\n"), ":0\r\n");
 }
 
 /// Makes a run that is observed, beside which somebody else does this again and again. The ledger
-/// has the names of the run alone, and names the exact cause. Returns what was told.
+/// has the names of the run alone, and names the exact cause. Returns the output.
 fn is_observed(servers: &RealServers, lock: &[&str], words: &str, theirs: impl Fn()) -> String {
     let (folder, path) = (TempDir::new().expect("a folder"), std::env::var("PATH"));
     let mut command = Command::new(PICKLOCK);
@@ -158,14 +158,14 @@ fn is_observed(servers: &RealServers, lock: &[&str], words: &str, theirs: impl F
         sleep(Duration::from_millis(5));
     }
     let output = run.wait_with_output().expect("it has run");
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    let printed = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     let ledger = fs::read_to_string(folder.path().join("store/latest/ledger.jsonl"));
-    let ledger = ledger.unwrap_or_else(|error| panic!("{error}: {said}"));
+    let ledger = ledger.unwrap_or_else(|error| panic!("{error}: {printed}"));
     let ledger = ledger.split_once('\n').map_or("", |(_header, entries)| entries);
     assert!(ledger.lines().count() > 10, "{ledger}");
     assert!(!ledger.contains("picklock_") && !ledger.contains("theirs"), "{ledger}");
-    assert!(said.contains(words), "{said}");
-    said
+    assert!(printed.contains(words), "{printed}");
+    printed
 }
 
 const PAUSED: &str = "because the holder was paused";
@@ -279,10 +279,11 @@ fn has_a_trouble_of_its_own(trouble: &str, words: &str) {
     sleep(Duration::from_secs(4));
     assert_eq!(ask(address, &format!("{trouble}\r\n"), "\r\n"), "+OK\r\n");
     let output = run.wait_with_output().expect("it runs");
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains(words) && said.contains("INCONCLUSIVE"), "{trouble}: {said}");
-    assert!(!said.contains("VIOLATED"), "{trouble}: {said}");
+    let printed = [output.stdout, output.stderr].concat();
+    let printed =
+        String::from_utf8_lossy(&printed).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(printed.contains(words) && printed.contains("INCONCLUSIVE"), "{trouble}: {printed}");
+    assert!(!printed.contains("VIOLATED"), "{trouble}: {printed}");
 }
 
 /// Others wait while a server looks for keys: it does so once, for what runs before have left, and

@@ -61,7 +61,7 @@ fn conversation() -> (Vec<Value>, [&'static str; 6]) {
     let acquire = |hold: u64, permits: u64| {
         let mut acquire = json!({"op": "acquire", "key": "k0", "hold": hold, "mode": "exclusive"});
         acquire["acquire_timeout_ns"] = 0.into();
-        // One permit is the rule, of which nothing is said.
+        // One permit is the default, which is left out.
         if permits > 1 {
             acquire["permits"] = permits.into();
         }

@@ -75,13 +75,13 @@ impl KilledRuns {
         run.wait().expect("it ends");
         let cleaned = self.picklock(&["clean"]).wait().expect("it ends");
         assert!(cleaned.success(), "{args:?}");
-        let told = format!("{args:?} killed after {after:?}");
-        assert_eq!(processes_in(self.folder.path()), Vec::<String>::new(), "{told}");
+        let case = format!("{args:?} killed after {after:?}");
+        assert_eq!(processes_in(self.folder.path()), Vec::<String>::new(), "{case}");
         let folders = fs::read_dir(self.folder.path()).expect("a folder").flatten();
         let folders = folders.map(|it| it.file_name().to_string_lossy().into_owned());
         let left: Vec<String> = folders.filter(|name| name.starts_with("picklock_")).collect();
-        assert_eq!(left, Vec::<String>::new(), "{told}");
-        assert_eq!(Things::now(), self.before, "{told}");
+        assert_eq!(left, Vec::<String>::new(), "{case}");
+        assert_eq!(Things::now(), self.before, "{case}");
     }
 }
 

@@ -35,8 +35,8 @@ impl<C: ConnectionLike> Own<C> {
         both.atomic();
         both.cmd("SET").arg(self.site.key()).arg(&self.value).arg("NX");
         both.arg("PX").arg(self.site.ttl().as_millis() as u64);
-        let (said,): (Option<String>,) = both.query_async(&mut self.connection).await?;
-        Ok(said.is_some())
+        let (reply,): (Option<String>,) = both.query_async(&mut self.connection).await?;
+        Ok(reply.is_some())
     }
 
     /// Connects again after an error, as a program does.
@@ -132,8 +132,8 @@ fn a_client_that_the_lock_opens_itself_is_one_to_a_real_server() {
 #[test]
 fn faults_of_clocks_are_left_to_the_simulator() {
     let lab = lab().under([Nemesis::ClockJumpClient]).on_real_servers();
-    let said = lab.check().expect_err("a refusal").to_string();
-    assert!(said.contains("clock"), "{said}");
+    let error = lab.check().expect_err("a refusal").to_string();
+    assert!(error.contains("clock"), "{error}");
 }
 
 #[test]
@@ -141,18 +141,18 @@ fn a_lab_on_a_thread_of_no_test_is_refused() {
     let checked = std::thread::scope(|scope| {
         scope.spawn(|| lab().on_real_servers().check()).join().expect("it ends")
     });
-    let said = checked.expect_err("a refusal").to_string();
-    assert!(said.contains("on the thread of a #[test]"), "{said}");
+    let error = checked.expect_err("a refusal").to_string();
+    assert!(error.contains("on the thread of a #[test]"), "{error}");
 }
 
 /// This program again, with one of its tests and without any server.
 #[test]
-fn a_missing_server_is_said_with_its_remedy() {
+fn a_missing_server_is_named_with_its_remedy() {
     let mut again = Command::new(std::env::current_exe().expect("this program"));
     again.args(["a_multiplexed_connection_is_one_to_a_real_server", "--exact", "--test-threads=1"]);
     let output = again.env("PATH", "").output().expect("it runs");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(!output.status.success(), "{said}");
-    assert!(said.contains("there are no real servers: "), "{said}");
-    assert!(said.contains("redis-server"), "{said}");
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(!output.status.success(), "{stdout}");
+    assert!(stdout.contains("there are no real servers: "), "{stdout}");
+    assert!(stdout.contains("redis-server"), "{stdout}");
 }

@@ -5,7 +5,7 @@
 mod command;
 
 use base::{Change, Event, F, Kind, Ledger, LedgerEntry};
-use command::{Bench, Said, adapters_path};
+use command::{Bench, CommandOutput, adapters_path};
 use local::RealServers;
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use stores::{StoreId, Topology};
 
 /// Makes a run on servers of our own and holds its history against its ledger.
 #[track_caller]
-fn holds_what_clients_were_told(lock: &str, topology: &str, nemesis: &str, backend: &str) {
+fn holds_on_own(lock: &str, topology: &str, nemesis: &str, backend: &str) {
     let lock = ["--algo", lock, "--on", topology];
     holds(&[&lock[..], &["--nemesis", nemesis, "--backend", backend]].concat());
 }
@@ -38,12 +38,13 @@ fn holds_on_given(lock: &[&str], topology: &'static str, nemesis: &str) {
 fn holds(args: &[&str]) {
     let bench = Bench::new();
     let mut run = bench.command(&[&["test", "--time-limit", "5s"], args].concat());
-    let said = Said::from(run.env("PATH", adapters_path()).output().expect("picklock starts"));
+    let output =
+        CommandOutput::from(run.env("PATH", adapters_path()).output().expect("picklock starts"));
     // A run whose faults hit nothing is inconclusive, and its ledger as true as any.
-    assert!(said.code <= 2, "{said:?}");
+    assert!(output.code <= 2, "{output:?}");
     let read = |file: &str| {
         let path = bench.home.path().join("store/latest").join(file);
-        fs::read_to_string(path).unwrap_or_else(|error| panic!("{file}: {error}: {said:?}"))
+        fs::read_to_string(path).unwrap_or_else(|error| panic!("{file}: {error}: {output:?}"))
     };
     let ledger = Ledger::from_lines(&read("ledger.jsonl")).expect("a ledger");
     let history = read("history.jsonl");
@@ -65,7 +66,7 @@ fn holds(args: &[&str]) {
             _ => {}
         }
     }
-    assert!(answers > 5, "{answers} answers: {said:?}");
+    assert!(answers > 5, "{answers} answers: {output:?}");
 }
 
 fn change(event: &Event, process: u32) -> Change {
@@ -77,18 +78,18 @@ fn change(event: &Event, process: u32) -> Change {
 
 #[test]
 fn of_a_redis() {
-    holds_what_clients_were_told("redis-set-nx-px", "redis", "crash", "local");
+    holds_on_own("redis-set-nx-px", "redis", "crash", "local");
 }
 
 #[test]
 fn of_a_redis_whose_clock_is_set() {
-    holds_what_clients_were_told("redis-set-nx-px", "redis", "clock-jump-server", "local");
+    holds_on_own("redis-set-nx-px", "redis", "clock-jump-server", "local");
 }
 
 #[test]
 fn of_the_members_of_a_semaphore() {
-    holds_what_clients_were_told("redis-semaphore", "redis", "crash", "local");
-    holds_what_clients_were_told("redis-semaphore-as-printed", "redis", "crash-client", "local");
+    holds_on_own("redis-semaphore", "redis", "crash", "local");
+    holds_on_own("redis-semaphore-as-printed", "redis", "crash-client", "local");
 }
 
 #[test]
@@ -96,16 +97,18 @@ fn of_a_semaphore_says_which_holder_has_lost_its_permit_and_why() {
     let bench = Bench::new();
     let run = ["test", "--algo", "redis-semaphore", "--nemesis", "pause-client"];
     let local = ["--backend", "local", "--ttl", "1s", "--time-limit", "12s"];
-    let said = Said::from(bench.command(&[&run[..], &local].concat()).output().expect("it starts"));
+    let output = CommandOutput::from(
+        bench.command(&[&run[..], &local].concat()).output().expect("it starts"),
+    );
     let path = bench.home.path().join("store/latest/verdict.json");
-    let verdict = fs::read_to_string(path).unwrap_or_else(|error| panic!("{error}: {said:?}"));
+    let verdict = fs::read_to_string(path).unwrap_or_else(|error| panic!("{error}: {output:?}"));
     let verdict: serde_json::Value = serde_json::from_str(&verdict).expect("a verdict");
     let verdicts = verdict["verdicts"].as_array().expect("verdicts");
     let of = |name: &str| verdicts.iter().find(|it| it["property"] == name).expect("a property");
-    assert_eq!(of("foreign-release")["outcome"], "held", "{said:?}");
+    assert_eq!(of("foreign-release")["outcome"], "held", "{output:?}");
     let anomalies = of("exclusion")["anomalies"].as_array().expect("anomalies");
     let causes: Vec<_> = anomalies.iter().map(|anomaly| &anomaly["cause"]).collect();
-    assert_eq!(causes, ["holder-paused"], "{said:?}");
+    assert_eq!(causes, ["holder-paused"], "{output:?}");
 }
 
 #[test]
@@ -115,32 +118,32 @@ fn of_the_members_of_a_semaphore_on_a_given_redis() {
 
 #[test]
 fn of_a_redis_cluster() {
-    holds_what_clients_were_told("redis-set-nx-px", "redis-cluster", "pause-client", "local");
+    holds_on_own("redis-set-nx-px", "redis-cluster", "pause-client", "local");
 }
 
 #[test]
 fn of_a_redis_in_a_container() {
-    holds_what_clients_were_told("redis-set-nx-px", "redis", "crash-client", "docker");
+    holds_on_own("redis-set-nx-px", "redis", "crash-client", "docker");
 }
 
 #[test]
 fn of_a_memcached() {
-    holds_what_clients_were_told("memcached-add", "memcached", "crash-client", "local");
+    holds_on_own("memcached-add", "memcached", "crash-client", "local");
 }
 
 #[test]
 fn of_a_postgresql() {
-    holds_what_clients_were_told("postgres-advisory", "postgres", "crash-client", "local");
+    holds_on_own("postgres-advisory", "postgres", "crash-client", "local");
 }
 
 #[test]
 fn of_an_etcd_cluster() {
-    holds_what_clients_were_told("etcd-lease", "etcd-x3", "crash-client", "local");
+    holds_on_own("etcd-lease", "etcd-x3", "crash-client", "local");
 }
 
 #[test]
 fn of_a_zookeeper_ensemble() {
-    holds_what_clients_were_told("zk-sequential", "zookeeper-x3", "crash", "local");
+    holds_on_own("zk-sequential", "zookeeper-x3", "crash", "local");
 }
 
 #[test]

@@ -117,9 +117,9 @@ fn a_check_names_the_mistake_of_a_client() {
                 let client = SOUND.replacen(right, wrong, 1);
                 assert_ne!(client, SOUND, "{right}");
                 let output = checked(folder, &format!("wrong-{number}"), &client);
-                let said = text(&output);
-                assert_eq!(output.status.code(), Some(1), "{wrong}: {said}");
-                assert!(said.contains("✗") && said.contains(words), "{wrong}: {said}");
+                let printed = text(&output);
+                assert_eq!(output.status.code(), Some(1), "{wrong}: {printed}");
+                assert!(printed.contains("✗") && printed.contains(words), "{wrong}: {printed}");
             });
         }
     });
@@ -137,10 +137,10 @@ fn a_check_lays_a_try_that_waits_to_the_try_alone() {
         let client = SOUND.replace("0 60 1", &format!("0 {ttl} 1"));
         let client = client.replacen(ends, &format!("{ends} + {more}"), 1);
         let output = checked(&folder, &format!("waits-{number}"), &client);
-        let said = text(&output);
-        assert_eq!((output.status.code(), said.matches('✗').count()), (Some(1), 1), "{said}");
-        assert!(said.contains("✗ it waits for the lock where it is to try once"), "{said}");
-        assert!(said.contains(answer), "{said}");
+        let printed = text(&output);
+        assert_eq!((output.status.code(), printed.matches('✗').count()), (Some(1), 1), "{printed}");
+        assert!(printed.contains("✗ it waits for the lock where it is to try once"), "{printed}");
+        assert!(printed.contains(answer), "{printed}");
     }
 }
 
@@ -151,9 +151,12 @@ fn a_check_finds_a_release_that_leaves_the_lock_to_its_ttl() {
     let frees = SOUND.lines().find(|line| line.contains("DELETED")).expect("a release").trim();
     let client = SOUND.replace(frees, idle).replace("0 60 1", "0 3 1");
     let output = checked(&folder, "idle", &client);
-    let said = text(&output);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("✗ its release frees nothing: whoever waited was granted"), "{said}");
+    let printed = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{printed}");
+    assert!(
+        printed.contains("✗ its release frees nothing: whoever waited was granted"),
+        "{printed}"
+    );
 }
 
 /// A waiter that asks again only after four seconds is slow, and its lock was free.
@@ -161,9 +164,12 @@ fn a_check_finds_a_release_that_leaves_the_lock_to_its_ttl() {
 fn a_check_tells_a_waiter_that_sleeps_from_a_release_that_frees_nothing() {
     let folder = TempDir::new().expect("a folder");
     let output = checked(&folder, "sleeps", &SOUND.replacen("sleep(0.05)", "sleep(4)", 1));
-    let said = text(&output);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("later, though it was free before. Say how long a client"), "{said}");
+    let printed = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{printed}");
+    assert!(
+        printed.contains("later, though it was free before. Say how long a client"),
+        "{printed}"
+    );
 }
 
 /// A memcached, as a server that picklock knows nothing of.
@@ -280,12 +286,12 @@ fn a_program_that_breaks_a_rule_ends_the_run_with_a_sentence_about_it() {
         let begun = Instant::now();
         let run = ["test", "--client", &client, "--on", "memcached", "--backend", "local"];
         let output = picklock(&folder, &[&run[..], &["--time-limit", "15s"]].concat());
-        let said = text(&output);
-        assert!(matches!(output.status.code(), Some(1 | 2 | 255)), "{program}: {said}");
-        let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(flat.contains(words), "{program}: {said}");
+        let printed = text(&output);
+        assert!(matches!(output.status.code(), Some(1 | 2 | 255)), "{program}: {printed}");
+        let flat = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(words), "{program}: {printed}");
         assert!(begun.elapsed() < Duration::from_secs(40), "{program}");
-        assert!(said.len() < 20_000, "{program}: {} bytes", said.len());
+        assert!(printed.len() < 20_000, "{program}: {} bytes", printed.len());
     }
 }
 

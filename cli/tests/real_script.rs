@@ -20,9 +20,9 @@ lasts = \"1.5 ttl\"
     fs::write(cli.home.path().join("it.toml"), script).expect("written");
     let test = ["test", "--algo", "redis-set-nx-px", "--script", "it.toml", "--backend", "local"];
     let load = ["--ttl", "1s", "--time-limit", "8s", "--hold", "exact:400ms"];
-    let said = cli.run(&[&test[..], &load, &["--print-script", "again.toml"]].concat());
-    assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.out.contains("VIOLATED: double hold"), "{said:?}");
+    let output = cli.run(&[&test[..], &load, &["--print-script", "again.toml"]].concat());
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.out.contains("VIOLATED: double hold"), "{output:?}");
     let printed = fs::read_to_string(cli.home.path().join("again.toml")).expect("printed");
     for line in ["action = \"pause\"", "target = \"holder\"", "when = \"granted\""] {
         assert!(printed.contains(line), "{printed}");
@@ -47,10 +47,11 @@ fn a_client_dies_between_two_commands() {
     let test = ["test", "--algo", "redis-setnx-expire", "--script", "it.toml"];
     let load = ["--backend", "local", "--link-delay", "50ms", "--time-limit", "5s", "--ttl", "1s"];
     // All ask at once, and the first that is heard to have an answer may be one that came second.
-    let mut said = (0..4).map(|_| cli.run(&[&test[..], &load].concat()));
-    let said = said.find(|said| said.code != 0).expect("one of four kills hits the holder");
-    assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.out.contains("deadlock"), "{said:?}");
+    let mut outputs = (0..4).map(|_| cli.run(&[&test[..], &load].concat()));
+    let output =
+        outputs.find(|output| output.code != 0).expect("one of four kills hits the holder");
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.out.contains("deadlock"), "{output:?}");
 }
 
 #[test]
@@ -68,8 +69,8 @@ fn what_servers_send_each_other_is_delayed() {
     ];
     fs::write(cli.home.path().join("it.toml"), script.concat()).expect("written");
     let test = ["test", "--algo", "zk-sequential", "--script", "it.toml", "--time-limit", "7s"];
-    let said = cli.run(&[&test[..], &["--backend", "local"]].concat());
-    assert_eq!(said.code, 0, "{said:?}");
+    let output = cli.run(&[&test[..], &["--backend", "local"]].concat());
+    assert_eq!(output.code, 0, "{output:?}");
     let heals = heals(&cli);
     assert_eq!(heals.len(), 3, "{heals:?}");
     for heal in heals {

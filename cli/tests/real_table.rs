@@ -84,14 +84,15 @@ fn check(row: &SuiteEntry, world: &RunWorld, seed: u64) -> Result<(), Failed> {
         let run = run(row, world, seed);
         let (fits, judgement) = judge(row, &run);
         let verdicts = judgement.verdicts.iter();
-        let said: Vec<_> = verdicts.map(|it| format!("{}: {}", it.property, it.summary)).collect();
-        let said = said.join("; ");
+        let summaries: Vec<_> =
+            verdicts.map(|it| format!("{}: {}", it.property, it.summary)).collect();
+        let summary = summaries.join("; ");
         if fits == Some(true) {
             let which = format!("run {} of {runs}", n + 1);
-            println!("{} ({}), {which}: as demanded ({said})", row.name, world.name);
+            println!("{} ({}), {which}: as demanded ({summary})", row.name, world.name);
             return Ok(());
         }
-        wrong += &format!("seed {seed}: {said} (the history: {})\n", keep(&run, row, seed));
+        wrong += &format!("seed {seed}: {summary} (the history: {})\n", keep(&run, row, seed));
         if n + 1 >= row.real.max(1) && fits == Some(false) {
             break;
         }

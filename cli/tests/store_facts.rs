@@ -77,12 +77,12 @@ fn the_token_of_a_queue_grows_with_every_grant() {
 fn a_script_that_does_not_compile_fails_with_the_words_of_the_server() {
     let run = run("redis-set-nx-px-lua-as-printed");
     let failed = |event: &&Event| event.f == F::Release && event.kind == Kind::Fail;
-    let said: Vec<_> = run.history.events().iter().filter(failed).collect();
+    let failures: Vec<_> = run.history.events().iter().filter(failed).collect();
     let compile = |event: &&Event| {
         let error = event.error.as_deref().unwrap_or_default();
         error.contains("Error compiling script") && error.contains("user_script:1:")
     };
-    assert!(said.len() > 5 && said.iter().all(compile), "{said:?}");
+    assert!(failures.len() > 5 && failures.iter().all(compile), "{failures:?}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! `picklock suite` as a user runs it: it is red in both directions, and a mistake in the file is
-//! told with its place.
+//! reported with its place.
 
 mod command;
 
@@ -18,20 +18,20 @@ fn suite(bench: &Bench, entries: &str) {
     fs::write(file, format!("version = 1\n\n{entries}")).expect("written");
 }
 
-fn run(entries: &str, more: &[&str]) -> (Bench, command::Said) {
+fn run(entries: &str, more: &[&str]) -> (Bench, command::CommandOutput) {
     let bench = Bench::new();
     suite(&bench, entries);
-    let said = bench.run(&[&["suite", "suite.toml", "--seeds", "5"], more].concat());
-    (bench, said)
+    let output = bench.run(&[&["suite", "suite.toml", "--seeds", "5"], more].concat());
+    (bench, output)
 }
 
 #[test]
 fn entries_that_are_as_expected_are_green() {
     let caught = "[[entry]]\nlock = \"redis-set-nx-px\"\nnemesis = \"pause\"\n\
                   expect = { exclusion = \"double hold by holder-paused\" }\n";
-    let (_, said) = run(&format!("{HOLDS}{caught}"), &[]);
-    assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.out.contains("AS EXPECTED: 2 entries"), "{said:?}");
+    let (_, output) = run(&format!("{HOLDS}{caught}"), &[]);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.out.contains("AS EXPECTED: 2 entries"), "{output:?}");
 }
 
 #[test]
@@ -40,10 +40,10 @@ fn a_program_is_not_as_expected_in_the_simulator_which_cannot_run_it() {
     let lock = "command = \"./my-lock\"\non = \"redis\"\n";
     fs::write(bench.home.path().join("my-lock.toml"), lock).expect("written");
     suite(&bench, &format!("{HOLDS}[[entry]]\nlock = \"my-lock.toml\"\nexpect = \"held\"\n"));
-    let said = bench.run(&["suite", "suite.toml", "--seeds", "5"]);
-    assert_ne!(said.code, 0, "{said:?}");
-    assert!(said.out.contains("it is a program, which needs real servers"), "{said:?}");
-    assert!(said.out.contains("2 entries"), "{said:?}");
+    let output = bench.run(&["suite", "suite.toml", "--seeds", "5"]);
+    assert_ne!(output.code, 0, "{output:?}");
+    assert!(output.out.contains("it is a program, which needs real servers"), "{output:?}");
+    assert!(output.out.contains("2 entries"), "{output:?}");
 }
 
 #[test]
@@ -59,11 +59,11 @@ fn a_good_lock_that_breaks_and_a_bad_one_that_passes_are_red() {
             "double hold by holder-paused was not seen",
         ),
     ] {
-        let (bench, said) =
+        let (bench, output) =
             run(&format!("{HOLDS}{entry}"), &["--junit", "junit.xml", "--out", "out.json"]);
-        assert_eq!(said.code, 1, "{said:?}");
-        assert!(said.out.contains(why), "{said:?}");
-        assert!(said.out.contains("NOT AS EXPECTED: 2 entries"), "{said:?}");
+        assert_eq!(output.code, 1, "{output:?}");
+        assert!(output.out.contains(why), "{output:?}");
+        assert!(output.out.contains("NOT AS EXPECTED: 2 entries"), "{output:?}");
         let read = |file| fs::read_to_string(bench.home.path().join(file)).expect("written");
         assert!(read("junit.xml").contains("<failure"), "it is a failed test case");
         let stored: serde_json::Value = serde_json::from_str(&read("out.json")).expect("JSON");
@@ -82,8 +82,8 @@ fn a_good_lock_that_breaks_and_a_bad_one_that_passes_are_red() {
 fn an_anomaly_by_another_cause_is_not_the_expected_one() {
     let entry = "[[entry]]\nlock = \"redis-set-nx-px\"\nnemesis = \"pause-client\"\n\
                  expect = { exclusion = \"double hold by server-forgets\" }\n";
-    let (_, said) = run(entry, &[]);
-    assert_eq!(said.code, 1, "{said:?}");
+    let (_, output) = run(entry, &[]);
+    assert_eq!(output.code, 1, "{output:?}");
 }
 
 #[test]
@@ -92,16 +92,16 @@ fn runs_that_cannot_tell_are_neither_green_nor_red() {
     let blind = "[[entry]]\nlock = \"redis-set-nx-px\"\nclients = 1\n\
                  expect = { exclusion = \"double hold by holder-paused\" }\n";
     for entry in [entry, blind] {
-        let (_, said) = run(entry, &[]);
-        assert_eq!(said.code, 2, "{said:?}");
-        assert!(said.out.contains("INCONCLUSIVE: 1 entry"), "{said:?}");
+        let (_, output) = run(entry, &[]);
+        assert_eq!(output.code, 2, "{output:?}");
+        assert!(output.out.contains("INCONCLUSIVE: 1 entry"), "{output:?}");
     }
 }
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn mistakes_are_reported_with_their_place() {
     let lock = |rest: &str| format!("[[entry]]\nlock = \"zk-rw\"\n{rest}\n");
-    let said = [
+    let outputs = [
         String::new(),
         "[[entry]]\nlock = \"zk-wr\"\nexpect = \"held\"\n".into(),
         lock("expect = \"green\""),
@@ -114,15 +114,15 @@ fn mistakes_are_told_with_their_place() {
         format!("{HOLDS}{HOLDS}"),
     ]
     .map(|entries| run(&entries, &[]).1.to_string());
-    expect_file!["snapshots/suites.txt"].assert_eq(&said.join("\n"));
+    expect_file!["snapshots/suites.txt"].assert_eq(&outputs.join("\n"));
 }
 
 #[test]
 fn the_suite_to_begin_with_is_right_and_is_not_written_over_another() {
     let bench = Bench::new();
     assert_eq!(bench.run(&["suite", "new.toml", "--init"]).code, 0);
-    let said = bench.run(&["suite", "new.toml", "--seeds", "5"]);
-    assert_eq!(said.code, 0, "{said:?}");
+    let output = bench.run(&["suite", "new.toml", "--seeds", "5"]);
+    assert_eq!(output.code, 0, "{output:?}");
     transcript(&bench, "no-suite");
 }
 
@@ -131,8 +131,8 @@ fn shards_have_every_entry_once() {
     let count = |shard: &str| {
         let bench = Bench::new();
         assert_eq!(bench.run(&["suite", "new.toml", "--init"]).code, 0);
-        let said = bench.run(&["suite", "new.toml", "--seeds", "5", "--shard", shard]);
-        said.out.lines().filter(|line| line.contains("(sim)")).count()
+        let output = bench.run(&["suite", "new.toml", "--seeds", "5", "--shard", shard]);
+        output.out.lines().filter(|line| line.contains("(sim)")).count()
     };
     assert_eq!(count("1/2") + count("2/2"), 3);
 }
@@ -154,9 +154,9 @@ fn figures_that_get_worse_than_the_baseline_tolerates_are_red() {
     let entry = &mut stored["entries"]["zk-sequential under crash (sim)"];
     entry["grants_mhz"] = (entry["grants_mhz"].as_u64().expect("measured") * 2).into();
     fs::write(&file, stored.to_string()).expect("written");
-    let said = run(&[]);
-    assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.out.contains("in the baseline (20 % is tolerated)"), "{said:?}");
+    let output = run(&[]);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.out.contains("in the baseline (20 % is tolerated)"), "{output:?}");
 }
 
 #[test]
@@ -189,9 +189,9 @@ fn the_name_of_an_entry_does_nothing_to_a_log_or_a_table() {
     suite(&bench, &format!("{breaks}seeds = 5\nname = \"{name}\"\n"));
     let args = ["suite", "suite.toml", "--junit", "j.xml", "--summary", "s.md"];
     let output = bench.command(&args).env("GITHUB_ACTIONS", "true").output().expect("it starts");
-    let said = command::Said::from(output);
+    let output = command::CommandOutput::from(output);
     let written = |name: &str| fs::read_to_string(bench.home.path().join(name)).expect("a file");
-    for text in [&said.out, &written("j.xml"), &written("s.md")] {
+    for text in [&output.out, &written("j.xml"), &written("s.md")] {
         assert!(!text.contains('\u{1b}') && text.contains("2J\\"), "{text}");
         let mut lines = text.lines().filter(|line| !line.starts_with("::error title=picklock%3A "));
         assert!(!lines.any(|line| line.starts_with("::")), "{text}");

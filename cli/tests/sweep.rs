@@ -2,7 +2,7 @@
 
 mod command;
 
-use command::{Bench, Said};
+use command::{Bench, CommandOutput};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 use std::fs;
@@ -26,15 +26,15 @@ const ARGS: [&str; 11] = [
 fn a_short_ttl_breaks_the_lock_and_a_long_one_loses_time() {
     let bench = Bench::new();
     let files = ["--svg", "trade.svg", "--html", "trade.html", "--format", "json"];
-    let said = bench.run(&[&ARGS[..], &files].concat());
-    assert_eq!(said.code, 0, "{said:?}");
-    let sweep: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+    let output = bench.run(&[&ARGS[..], &files].concat());
+    assert_eq!(output.code, 0, "{output:?}");
+    let sweep: serde_json::Value = serde_json::from_str(&output.out).expect("JSON");
     let of = |place: usize, name: &str| sweep["points"][place][name].as_u64();
     assert_eq!(of(0, "ttl_ns"), Some(200_000_000));
     assert_eq!(of(2, "ttl_ns"), Some(10_000_000_000));
-    assert!(of(0, "overlaps") > of(2, "overlaps"), "{said:?}");
+    assert!(of(0, "overlaps") > of(2, "overlaps"), "{output:?}");
     assert_eq!(of(2, "violated"), Some(0), "no pause is longer than ten seconds");
-    assert!(of(0, "lost_ns").is_some() && of(0, "lost_ns") < of(2, "lost_ns"), "{said:?}");
+    assert!(of(0, "lost_ns").is_some() && of(0, "lost_ns") < of(2, "lost_ns"), "{output:?}");
     let read = |file| fs::read_to_string(bench.home.path().join(file)).expect("written");
     assert_eq!(read("trade.svg").matches("<circle").count(), 2 * 3, "two curves of three points");
     let page = read("trade.html");
@@ -42,7 +42,7 @@ fn a_short_ttl_breaks_the_lock_and_a_long_one_loses_time() {
     // The command that it names says the same.
     let command = sweep["command"].as_str().expect("a command");
     let args: Vec<&str> = command.split(' ').skip(1).chain(["--format", "json"]).collect();
-    assert_eq!(bench.run(&args).out, said.out);
+    assert_eq!(bench.run(&args).out, output.out);
 }
 
 #[test]
@@ -50,21 +50,21 @@ fn faults_are_as_long_as_they_are_asked_to_be() {
     let bench = Bench::new();
     let args = ["test", "--algo", "redis-set-nx-px", "--nemesis", "pause-client", "--seed", "1"];
     let more = ["--backend", "sim", "--ttl", "30s", "--fault-scale", "1s", "--time-limit", "20s"];
-    let said = bench.run(&[&args[..], &more].concat());
-    assert_eq!(said.code, 0, "no pause outlives the ttl: {said:?}");
-    assert!(said.out.contains("--fault-scale 1s"), "the command has it: {said:?}");
+    let output = bench.run(&[&args[..], &more].concat());
+    assert_eq!(output.code, 0, "no pause outlives the ttl: {output:?}");
+    assert!(output.out.contains("--fault-scale 1s"), "the command has it: {output:?}");
 }
 
 #[test]
 fn a_file_that_cannot_be_written_is_found_before_the_runs_or_leaves_the_table() {
     let bench = Bench::new();
     // Nobody makes files in there, whoever he is.
-    let said = bench.run(&[&ARGS[..], &["--svg", "/sys/trade.svg"]].concat());
-    said.refuses(255, &["cannot write `/sys/trade.svg`: ", "name another file with --svg"]);
+    let output = bench.run(&[&ARGS[..], &["--svg", "/sys/trade.svg"]].concat());
+    output.refuses(255, &["cannot write `/sys/trade.svg`: ", "name another file with --svg"]);
     for flag in ["--svg", "--html"] {
-        let said = bench.run(&[&ARGS[..], &[flag, "/dev/full"]].concat());
-        assert_eq!((said.code, said.out.matches(" of 3").count()), (255, 3), "{said:?}");
-        assert!(said.err.contains("cannot write `/dev/full`: No space left"), "{said:?}");
+        let output = bench.run(&[&ARGS[..], &[flag, "/dev/full"]].concat());
+        assert_eq!((output.code, output.out.matches(" of 3").count()), (255, 3), "{output:?}");
+        assert!(output.err.contains("cannot write `/dev/full`: No space left"), "{output:?}");
     }
 }
 
@@ -77,12 +77,12 @@ fn ctrl_c_tells_and_writes_what_was_measured_so_far() {
     pause();
     let pid = Pid::from_raw(child.id() as i32);
     signal::kill(pid, Signal::SIGINT).expect("signalled");
-    let said = Said::from(child.wait_with_output().expect("ends"));
-    assert_eq!(said.code, 130, "{said:?}");
-    let last = said.out.lines().last().expect("a last line");
-    assert!(last.starts_with("INCOMPLETE: interrupted after "), "{said:?}");
-    assert!(last.ends_with(" of 300000000 runs"), "{said:?}");
-    assert!(said.out.lines().nth(3).expect("a row").contains("200 ms"), "{said:?}");
+    let output = CommandOutput::from(child.wait_with_output().expect("ends"));
+    assert_eq!(output.code, 130, "{output:?}");
+    let last = output.out.lines().last().expect("a last line");
+    assert!(last.starts_with("INCOMPLETE: interrupted after "), "{output:?}");
+    assert!(last.ends_with(" of 300000000 runs"), "{output:?}");
+    assert!(output.out.lines().nth(3).expect("a row").contains("200 ms"), "{output:?}");
     for (file, mark) in [("trade.svg", "(interrupted after "), ("trade.html", "Incomplete: ")] {
         let text = fs::read_to_string(bench.home.path().join(file)).expect("written");
         assert!(text.contains(mark), "{file}: {text}");

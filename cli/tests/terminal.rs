@@ -4,18 +4,18 @@
 mod command;
 
 use base::is_hidden;
-use command::{Bench, Said};
+use command::{Bench, CommandOutput};
 use std::fs;
 
 /// Turns the direction of text, clears the screen, and makes two lines of one.
 const HOSTILE: &str = "k\u{202e}\u{2066}\u{200f}\u{61c}\u{9b}\u{1b}[2J\r\nHELD";
 
 #[track_caller]
-fn is_harmless(said: &Said) {
-    for text in [&said.out, &said.err] {
+fn is_harmless(output: &CommandOutput) {
+    for text in [&output.out, &output.err] {
         let hidden = text.chars().find(|c| *c != '\n' && is_hidden(*c));
-        assert_eq!(hidden, None, "{said:?}");
-        assert!(!text.lines().any(|line| line == "HELD"), "{said:?}");
+        assert_eq!(hidden, None, "{output:?}");
+        assert!(!text.lines().any(|line| line == "HELD"), "{output:?}");
     }
 }
 
@@ -38,9 +38,9 @@ fn a_strangers_history_does_nothing_to_the_terminal() {
     fs::write(cli.home.path().join("history.jsonl"), hostile_history(HOSTILE)).expect("written");
     for format in ["human", "json"] {
         let args = ["check", "history.jsonl", "--model", "register", "--format", format];
-        let said = cli.run(&args);
-        assert_eq!(said.code, 1, "{said:?}");
-        is_harmless(&said);
+        let output = cli.run(&args);
+        assert_eq!(output.code, 1, "{output:?}");
+        is_harmless(&output);
     }
     let f = format!("{{\"process\":0,\"type\":\"invoke\",\"f\":{}}}\n", serde_json::json!(HOSTILE));
     fs::write(cli.home.path().join("f.jsonl"), f).expect("written");
@@ -66,9 +66,9 @@ fn a_strangers_run_does_nothing_to_the_terminal_or_the_page() {
     changed("history.jsonl", "\"k0\"");
     changed("run.json", "\"pause\"");
     for format in ["human", "json"] {
-        let said = cli.run(&["check", "store/latest", "--format", format]);
-        assert_eq!(said.code, 1, "{said:?}");
-        is_harmless(&said);
+        let output = cli.run(&["check", "store/latest", "--format", format]);
+        assert_eq!(output.code, 1, "{output:?}");
+        is_harmless(&output);
     }
     let page = fs::read_to_string(folder.join("report.html")).expect("a page");
     assert_eq!(page.chars().find(|c| *c != '\n' && is_hidden(*c)), None);
@@ -79,9 +79,9 @@ fn a_strangers_run_does_nothing_to_the_terminal_or_the_page() {
 fn a_strangers_path_does_nothing_to_the_terminal() {
     let cli = Bench::new();
     for args in [["check", HOSTILE], ["replay", HOSTILE], ["merge", HOSTILE], ["list", HOSTILE]] {
-        let said = cli.run(&args);
-        assert_eq!(said.code, 254, "{said:?}");
-        is_harmless(&said);
+        let output = cli.run(&args);
+        assert_eq!(output.code, 254, "{output:?}");
+        is_harmless(&output);
     }
 }
 
@@ -96,14 +96,16 @@ fn a_merged_result_of_a_stranger_does_nothing_to_the_terminal() {
     let text = fs::read_to_string(&one).expect("a result").replace("\"pause\"", &hostile);
     fs::write(&one, text).expect("written");
     for format in ["human", "json"] {
-        let said = cli.run(&["merge", "one.json", "--format", format]);
-        assert_eq!(said.code, 1, "{said:?}");
-        is_harmless(&said);
+        let output = cli.run(&["merge", "one.json", "--format", format]);
+        assert_eq!(output.code, 1, "{output:?}");
+        is_harmless(&output);
     }
 }
 
-fn wide(cli: &Bench, columns: &str, args: &[&str]) -> Said {
-    Said::from(cli.command(args).env("COLUMNS", columns).output().expect("picklock starts"))
+fn wide(cli: &Bench, columns: &str, args: &[&str]) -> CommandOutput {
+    CommandOutput::from(
+        cli.command(args).env("COLUMNS", columns).output().expect("picklock starts"),
+    )
 }
 
 #[test]
@@ -118,16 +120,17 @@ fn lines_are_as_long_as_columns_says() {
     let copied = ["history  ", "report  ", "run it again  ", "  picklock ", "VIOLATED"];
     for (args, code) in [(&["list"][..], 0), (&test, 1), (&explore, 1), (&survey, 1)] {
         for columns in ["60", "80", "120"] {
-            let said = wide(&cli, columns, args);
-            assert_eq!(said.code, code, "{said:?}");
-            let lines = said.out.lines().filter(|l| !copied.iter().any(|c| l.starts_with(c)));
+            let output = wide(&cli, columns, args);
+            assert_eq!(output.code, code, "{output:?}");
+            let lines = output.out.lines().filter(|l| !copied.iter().any(|c| l.starts_with(c)));
             for line in lines {
                 let most: usize = columns.parse().expect("a number");
                 assert!(line.chars().count() <= most, "{columns} columns: {line}");
             }
         }
     }
-    let bars = |said: Said| said.out.lines().map(|line| line.matches('█').count()).max();
+    let bars =
+        |output: CommandOutput| output.out.lines().map(|line| line.matches('█').count()).max();
     assert!(bars(wide(&cli, "120", &test)) > bars(wide(&cli, "80", &test)));
 }
 

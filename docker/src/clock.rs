@@ -26,7 +26,7 @@ impl ContainerClock {
         *self.clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes it once `tell` has told the process, one change after the other.
+    /// Changes it once `tell` has notified the process, one change after the other.
     pub async fn change<E>(
         &self,
         act: impl FnOnce(&mut ServerWallClock) + Send,
@@ -35,7 +35,7 @@ impl ContainerClock {
         let _order = self.telling.lock().await;
         let mut changed = self.clock();
         act(&mut changed);
-        tell(changed.told()).await?;
+        tell(changed.faketime_text()).await?;
         *self.clock.lock().unwrap_or_else(PoisonError::into_inner) = changed;
         Ok(())
     }

@@ -83,11 +83,11 @@ pub async fn ensure(docker: &Docker, progress: &dyn Fn(&str)) -> Result<(), Back
 /// process is killed.
 async fn turn(image: &str, progress: &dyn Fn(&str)) -> io::Result<UnixListener> {
     let address = SocketAddr::from_abstract_name(image)?;
-    let mut told = false;
+    let mut reported = false;
     loop {
         match UnixListener::bind_addr(&address) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                if !std::mem::replace(&mut told, true) {
+                if !std::mem::replace(&mut reported, true) {
                     progress("another process is making the image; waiting for it");
                 }
                 tokio::time::sleep(PAUSE).await;
@@ -179,20 +179,20 @@ mod tests {
     #[test]
     fn one_process_at_a_time_makes_the_image() {
         let image = format!("picklock-turn-{}", std::process::id());
-        let told = Cell::new(0);
-        let told_one = |line: &str| {
+        let reports = Cell::new(0);
+        let progress = |line: &str| {
             assert!(line.contains("waiting for it"), "{line}");
-            told.set(told.get() + 1);
+            reports.set(reports.get() + 1);
         };
         let first_then_second = async {
-            let first = turn(&image, &told_one).await.expect("nobody else wants it");
-            let mut second = Box::pin(turn(&image, &told_one));
+            let first = turn(&image, &progress).await.expect("nobody else wants it");
+            let mut second = Box::pin(turn(&image, &progress));
             let waited = tokio::time::timeout(3 * PAUSE, &mut second).await;
             assert!(waited.is_err(), "two at once");
             drop(first);
             second.await.expect("the first one is done");
         };
         runtime().expect("a runtime").block_on(first_then_second);
-        assert_eq!(told.get(), 1);
+        assert_eq!(reports.get(), 1);
     }
 }

@@ -41,7 +41,7 @@ pub fn run_in(
         .wait_for(server.run(exec::User::Server, command))
         .map_err(|error| broken(command, error))?
     {
-        (Some(0), said) => Ok(said),
-        (code, said) => Err(BackendError(format!("`{command}` ended with {code:?}: {said}"))),
+        (Some(0), output) => Ok(output),
+        (code, output) => Err(BackendError(format!("`{command}` ended with {code:?}: {output}"))),
     }
 }

@@ -34,8 +34,8 @@ impl RunContainers {
         self.store.probe(&self.cluster, server)
     }
 
-    /// The request for a server's container. Its wall clock is told by this text, if faults are to
-    /// set it.
+    /// The request for a server's container. `clock` is the text of its wall clock, if faults are
+    /// to set that.
     ///
     /// # Errors
     /// Fails when no fault can set the clock of such a server.
@@ -45,8 +45,8 @@ impl RunContainers {
         clock: Option<String>,
     ) -> Result<ContainerRequest<GenericImage>, String> {
         let ports = self.store.ports();
-        let told = self.store.told_ports(self.cluster.topology);
-        let peer_ports = if told.is_empty() { ports.peers } else { told }.to_vec();
+        let advertised = self.store.advertised_ports(self.cluster.topology);
+        let peer_ports = if advertised.is_empty() { ports.peers } else { advertised }.to_vec();
         let host = |number| Member { host: node_name(number), ports: peer_ports.clone() };
         let place = Place {
             data: DATA.into(),

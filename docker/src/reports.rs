@@ -30,9 +30,9 @@ pub fn of(
 fn words(servers: &[Arc<DockerServer>], event: &EventMessage) -> Option<String> {
     let actor = event.actor.as_ref()?;
     let server = servers.iter().find(|it| Some(it.id()) == actor.id.as_deref())?;
-    let told = server.told(event.action.as_deref()?)?;
+    let text = server.describe_unexpected(event.action.as_deref()?)?;
     let attribute = |name| actor.attributes.as_ref()?.get(name);
     let more = attribute("signal").map(|signal| format!(" (signal {signal})"));
     let more = more.or_else(|| attribute("exitCode").map(|it| format!(" (exit code {it})")));
-    Some(told + &more.unwrap_or_default())
+    Some(text + &more.unwrap_or_default())
 }

@@ -74,8 +74,8 @@ impl DockerServer {
         number: u32,
     ) -> Result<Self, BackendError> {
         let clock = ensemble.cluster.sets_clocks.then(ContainerClock::default);
-        let told = clock.as_ref().map(|clock| clock.clock().told());
-        let request = ensemble.request(number, told).map_err(BackendError)?;
+        let clock_text = clock.as_ref().map(|clock| clock.clock().faketime_text());
+        let request = ensemble.request(number, clock_text).map_err(BackendError)?;
         let container = request.start().await;
         let container =
             container.map_err(|e| broken(format!("cannot start server {number}"), e))?;
@@ -106,8 +106,8 @@ impl DockerServer {
         Ok((Ipv4Addr::LOCALHOST, port).into())
     }
 
-    /// The engine's event about it, in words; `None` if it was caused here or is harmless.
-    pub fn told(&self, event: &str) -> Option<String> {
+    /// Describes the engine's event about it; `None` if it was caused here or is harmless.
+    pub fn describe_unexpected(&self, event: &str) -> Option<String> {
         let mut expected = self.expected();
         if let Some(place) = expected.events.iter().position(|awaited| *awaited == event) {
             expected.events.remove(place);

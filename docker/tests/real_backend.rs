@@ -42,7 +42,7 @@ fn servers_serve_alone_and_cleaning_leaves_what_is_in_use() {
     assert_eq!(docker(&["ps", "-aq", "--no-trunc", "--filter", &format!("id={container}")]), "");
 }
 
-/// Returns what the engine's own client says, if it does as it is told.
+/// Returns the output of the engine's own client, if it succeeds.
 fn ask_docker(args: &[&str]) -> Option<String> {
     let output = std::process::Command::new("docker").args(args).output().unwrap();
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
@@ -71,8 +71,8 @@ fn container(backend: &DockerBackend, server: usize) -> String {
 }
 
 #[test]
-fn what_somebody_else_does_to_a_server_is_told() {
-    for (acts, said) in [
+fn what_somebody_else_does_to_a_server_is_reported() {
+    for (acts, words) in [
         (&["pause", "unpause"][..], "server 0 was paused; server 0 was unpaused"),
         (&["kill"], "server 0 was sent a signal (signal 9); server 0 ended (exit code 137)"),
         (&["stop"], "server 0 was sent a signal (signal 15)"),
@@ -83,15 +83,15 @@ fn what_somebody_else_does_to_a_server_is_told() {
         // Until the engine reports what happens.
         pass(&mut backend, Duration::from_millis(500));
         acts.iter().for_each(|act| drop(docker(&[act, &id])));
-        let told = interference(&mut backend);
-        assert!(told.contains(said), "{acts:?}: {told}");
+        let reported = interference(&mut backend);
+        assert!(reported.contains(words), "{acts:?}: {reported}");
     }
     let mut backend = backend::<DockerServers>(StoreId::ZooKeeper);
     pass(&mut backend, Duration::from_millis(500));
     docker(&["rm", "-f", &container(&backend, 1)]);
     assert!(backend.interference().is_some_and(|what| what.starts_with("server 1")));
-    let told = interference(&mut backend);
-    assert!(told.contains("server 1 was sent a signal (signal 9)"), "{told}");
+    let reported = interference(&mut backend);
+    assert!(reported.contains("server 1 was sent a signal (signal 9)"), "{reported}");
 }
 
 #[test]

@@ -12,8 +12,8 @@ use crate::cli::{
     ReplayArgs, SuiteArgs, SurveyArgs, SweepArgs, TestArgs,
 };
 use crate::commands::{self, bench::BenchCommand};
-use crate::manner::{self, Manner};
 use crate::output;
+use crate::output_style::{self, OutputStyle};
 
 /// A fault-injection harness for distributed locks.
 #[derive(Parser)]
@@ -22,7 +22,7 @@ struct Cli {
     #[command(subcommand)]
     command: CliCommand,
     #[command(flatten)]
-    manner: Manner,
+    output_style: OutputStyle,
 }
 
 const LONG_ABOUT: &str = "Runs a distributed lock under contention while links are cut, processes \
@@ -86,13 +86,13 @@ fn refuse(error: &clap::Error) -> io::Result<()> {
 /// Runs the command line.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
     let args: Vec<OsString> = args.into_iter().collect();
-    let command = Cli::command().color(manner::asked(&args));
+    let command = Cli::command().color(output_style::asked(&args));
     let parsed = command.try_get_matches_from(args);
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
-            let told = output::unless_closed(refuse(&error).and_then(|()| stdout().flush()));
-            return match (error.use_stderr(), told) {
+            let printed = output::unless_closed(refuse(&error).and_then(|()| stdout().flush()));
+            return match (error.use_stderr(), printed) {
                 (true, _) => Exit::BadArguments,
                 (false, Ok(())) => Exit::Held,
                 (false, Err(error)) => {
@@ -102,7 +102,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
             };
         }
     };
-    cli.manner.take();
+    cli.output_style.take();
     let outcome = match cli.command {
         CliCommand::Test(args) => commands::test::run(&args),
         CliCommand::Explore(args) => commands::explore::run(&args),

@@ -8,7 +8,7 @@ use base::{
     Anomaly, Cause, Causes, Event, F, History, Kind, Outcome, Process, Run, RunInfo, RunSpec, Task,
 };
 use checkers::Judgement;
-use reports::reading::{Breach, breaches};
+use reports::interpretation::{Breach, breaches};
 use serde::{Deserialize, Serialize};
 use sim::exhaustive::{
     EnumerationCase, Explorer, Extent, FaultKind, Move, ScheduleStory, SearchProgress, Sign,

@@ -2,7 +2,7 @@
 //! terminal.
 #![expect(clippy::disallowed_methods, reason = "a budget of time is one of the wall clock")]
 
-use crate::manner::{ProgressBar, reading_bar};
+use crate::output_style::{ProgressBar, reading_bar};
 use crate::place;
 use anyhow::{Context, Result, bail};
 use histories::reading::Until;

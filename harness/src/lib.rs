@@ -82,14 +82,14 @@ mod lab;
 #[doc(hidden)]
 pub mod links;
 #[doc(hidden)]
-#[cfg_attr(not(feature = "cli"), path = "manner/absent.rs")]
-pub mod manner;
-#[doc(hidden)]
 pub mod nearest;
 #[doc(hidden)]
 pub mod notes;
 #[doc(hidden)]
 pub mod options;
+#[doc(hidden)]
+#[cfg_attr(not(feature = "cli"), path = "output_style/absent.rs")]
+pub mod output_style;
 #[doc(hidden)]
 pub mod place;
 #[doc(hidden)]

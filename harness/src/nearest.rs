@@ -50,9 +50,9 @@ mod tests {
     #[test]
     fn the_nearest_names_come_first() {
         let locks = ["redis-set-nx-px", "redis-getset", "zk-rw", "zk-rw-as-printed"];
-        let said = unknown("lock", "zk-wr", &locks);
-        assert!(said.contains("did you mean zk-rw"), "{said}");
-        assert!(!said.contains("redis-getset"), "{said}");
+        let message = unknown("lock", "zk-wr", &locks);
+        assert!(message.contains("did you mean zk-rw"), "{message}");
+        assert!(!message.contains("redis-getset"), "{message}");
         assert!(unknown("command", "EXPRIE", &["get", "expire"]).contains("did you mean expire?"));
         assert!(
             unknown("lock", "zk-rw", &["zk-rw", "redlock"]).contains("there are zk-rw, redlock")

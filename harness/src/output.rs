@@ -19,13 +19,13 @@ use crate::place::is_named_fifo;
 /// Fails when stdout takes no more, as a full disk does not.
 pub fn say(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
-    let said = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    unless_closed(said).context("cannot write to stdout")
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    unless_closed(written).context("cannot write to stdout")
 }
 
-/// Takes a pipe that nobody reads any more for one that has read everything.
-pub fn unless_closed(said: io::Result<()>) -> io::Result<()> {
-    match said {
+/// Treats a broken pipe as a success: its reader wants no more.
+pub fn unless_closed(result: io::Result<()>) -> io::Result<()> {
+    match result {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }
@@ -120,8 +120,8 @@ impl OutputLosses {
         }
     }
 
-    /// Ends with a verdict. A violation is one whatever was lost; everything else that was not
-    /// told or stored in full is no clean end. Losses are named with the verdict, which may be
+    /// Ends with a verdict. A violation is one whatever was lost; any other verdict that was not
+    /// printed or stored in full is no clean end. Losses are named with the verdict, which may be
     /// among what was lost.
     pub fn end(self, outcome: Outcome) -> Exit {
         self.end_as(outcome, outcome.into())

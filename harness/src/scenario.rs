@@ -76,7 +76,7 @@ impl Scenario {
     /// Makes it ready to run, with another number of clients where one is given.
     ///
     /// # Panics
-    /// Panics when there cannot be so many clients.
+    /// Panics when a run cannot have that many clients.
     pub fn prepare(&self, clients: Option<u32>) -> Prepared {
         let lock = workloads::lock(self.algo).expect("a lock of the list");
         let run = RunSpec {

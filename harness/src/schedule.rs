@@ -36,7 +36,7 @@ pub struct Schedule {
     pub picklock_schedule: u32,
     /// The name of the lock.
     pub algo: LockName,
-    /// The anomaly that it shows, where somebody has said so.
+    /// The anomaly that it shows, where that is stated.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shows: Option<Shows>,
     /// The longest time that a call to a server may take.

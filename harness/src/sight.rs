@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::nearest;
 
-/// An anomaly by its name and, if it is said, its cause.
+/// An anomaly by its name and, if it is given, its cause.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ExpectedSight {
     /// The name: "double hold".

@@ -120,7 +120,7 @@ impl Nemesis for Weighted {
     }
 }
 
-/// The kind of a fault as far as the swarm tells them apart: what it does, and to whom.
+/// The kind of a fault as far as the swarm distinguishes them: what it does, and to whom.
 fn kind(fault: &Fault, view: &View<'_>) -> u64 {
     let spec = fault.spec();
     let (what, how) = (spec.family as u64, spec.number);

@@ -23,8 +23,8 @@ pub enum Decision {
     Inconclusive(String),
 }
 
-/// The number of keys of which it is told why they are illegal.
-const TOLD: usize = 8;
+/// The number of illegal keys that are reported.
+const REPORTED_KEYS: usize = 8;
 
 /// The reason why the operations of a key are illegal. Operations are indices of the list that was
 /// given.
@@ -49,8 +49,8 @@ pub struct Misfit(pub usize);
 /// numbers.
 const SWEPT: usize = 96;
 
-/// Decides whether operations (of any number of keys, in any order) are legal for a model. When
-/// several keys are illegal, the one whose history goes wrong first is told first.
+/// Decides whether operations (of any number of keys, in any order) are legal for a model. If
+/// several keys are illegal, the one whose history goes wrong first is reported first.
 ///
 /// # Errors
 /// If the model does not know one of the operations: a lock cannot be read.
@@ -108,7 +108,7 @@ fn decide_with(
             Decision::Illegal(illegal) => {
                 wrong.extend(illegal);
                 wrong.sort_by_key(|illegal| operations[illegal.stuck].deadline());
-                wrong.truncate(TOLD);
+                wrong.truncate(REPORTED_KEYS);
             }
             Decision::Inconclusive(why) => stopped = stopped.or(Some(why)),
         }

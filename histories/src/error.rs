@@ -22,12 +22,12 @@ pub enum HistoryError {
     #[error("line 1: the history {0}")]
     Version(WrongVersion),
     /// The rest of the file cannot be read.
-    #[error("line {line}: cannot be read: {said}")]
+    #[error("line {line}: cannot be read: {error}")]
     Read {
         /// The line, from 1.
         line: u64,
         /// The error of the operating system.
-        said: io::Error,
+        error: io::Error,
     },
     /// A line is longer than any event.
     #[error("line {line}: longer than {LONGEST_LINE} bytes: this is not a history")]
@@ -42,12 +42,12 @@ pub enum HistoryError {
         line: u64,
     },
     /// A line is not an event.
-    #[error("line {line}: not an event: {}", column(said))]
+    #[error("line {line}: not an event: {}", column(error))]
     Line {
         /// The line, from 1.
         line: u64,
         /// The error of the JSON reader.
-        said: serde_json::Error,
+        error: serde_json::Error,
     },
     /// A line is missing, stands twice or in the wrong place.
     #[error("line {line}: event {found} stands where event {expected} should")]

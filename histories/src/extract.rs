@@ -116,14 +116,14 @@ impl Ids<'_> {
         meter: &mut Meter<'_, '_>,
     ) -> Line {
         let until = illegal.map_or(u64::MAX, |it| self.operations[it.stuck].deadline());
-        let told: Vec<usize> = illegal
+        let states_after: Vec<usize> = illegal
             .map_or(&[][..], |it| &it.concurrent)
             .iter()
             .filter_map(|id| self.key.binary_search(&(*id as u32)).ok())
             .collect();
         let ours: Vec<&Operation> =
             self.key.iter().map(|id| &self.operations[*id as usize]).collect();
-        let wanted = WantedLine { until, told: &told };
+        let wanted = WantedLine { until, states_after: &states_after };
         let line = (model.spec.line)(model.bound, &ours, &wanted, meter);
         let global =
             |point: LinePoint| LinePoint { operation: self.key[point.operation] as usize, ..point };

@@ -39,7 +39,7 @@ pub enum AcquireAnswer {
 pub enum Ending {
     /// The client asked for its release.
     Released,
-    /// The client said that it may have lost the lock.
+    /// The client reported that it may have lost the lock.
     Lost,
     /// The process died.
     Death,

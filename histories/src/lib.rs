@@ -1,4 +1,4 @@
-//! Histories as texts, and what a model says of them: no files, no clock, no drawing.
+//! Histories as texts, and their check against a model: no files, no clock, no drawing.
 //!
 //! [`read`] reads a run of ours; [`reading`] reads histories from anywhere as entries, which
 //! [`Pairing`] makes into operations. [`decide`] holds operations against a model of [`MODELS`]: a

@@ -3,16 +3,16 @@
 //!
 //! An operation takes the value of its answer, or of its `invoke` where the answer has none; a read
 //! of `nil` found nothing in the register. An operation under way at the end is of unknown outcome.
-//! A hold may also end without a release: when its process dies, or says that it may have lost the
-//! lock, or is told so: its `extend` failed, its `valid` was answered with no. From then on the
-//! lock may be free at any moment, as if it had been released in doubt; what the process itself
-//! frees later is not that hold any more, and is left out.
+//! A hold may also end without a release: when its process dies, reports that it may have lost the
+//! lock, or learns that it has: its `extend` failed, or its `valid` was answered with no. From then
+//! on the lock may be free at any moment, as if by a release of unknown outcome; a later release by
+//! that process is not one of this hold any more, and is left out.
 //!
-//! One that failed is left out; but a log in Porcupine's manner says of a cas that failed with its
-//! two values that it found another one (`misses`).
+//! An operation that failed is left out; but in a log in Porcupine's manner, a cas that failed with
+//! its two values has found another one (`misses`).
 //!
-//! Objects are told apart by the key of an event, or (`independent`) by Jepsen's tuples: the value
-//! is then `[key value]`. A list of keys is several locks, taken or freed by one operation. A field
+//! The key of an event distinguishes objects, or (`independent`) Jepsen's tuples do: the value is
+//! then `[key value]`. A list of keys is several locks, taken or freed by one operation. A field
 //! that makes a difference to the model is understood or refused, never passed over.
 
 use crate::HistoryError;
@@ -21,30 +21,31 @@ use crate::operation::{Ended, Operation, OperationKind};
 use crate::reading::{Entry, Value, Verb, mode_of, short};
 use base::{Kind, Mode};
 use holding::{Freed, Holding, Holdings};
+use lock_terms::LockTerms;
 use progress::{Rooms, TimedPlace, Waiting};
-use said::Said;
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 mod denials;
 mod holding;
+mod lock_terms;
 mod numbers;
 mod paired;
 mod progress;
-mod said;
 
 pub use paired::Paired;
 pub use progress::Unserved;
 
-/// The facts about a history that its events do not say.
+/// The facts about a history that its events do not contain.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
     /// Values are `[key value]`. `None`: as the first read, cas or operation of a lock shows it.
     pub independent: Option<bool>,
     /// The value of every register before anything is written.
     pub initial: Value,
-    /// A cas that failed and says its values found another one, and did not just come to nothing.
+    /// A cas that failed and has its two values in the answer found another one: the failure is not
+    /// just an error.
     pub misses: bool,
     /// Events that the model does not know are passed over: a run of ours holds the lock's
     /// operations and the vault's side by side.
@@ -57,7 +58,7 @@ pub struct Pairing {
     reading: Reading,
     /// Events that wait until it is known whether values are tuples.
     waiting: Vec<Entry>,
-    /// True while nobody has said whether values are tuples.
+    /// True if it is not given, but guessed from the events, whether values are tuples.
     guessed: bool,
     open: BTreeMap<Value, OpenOperation>,
     holdings: Holdings,
@@ -76,8 +77,8 @@ struct OpenOperation {
     /// does not know it.
     indices: SmallVec<[usize; 1]>,
     value: Value,
-    /// The mode and the permits that the lock was asked for, where they were said.
-    asked: Said,
+    /// The terms of the `invoke`: the mode and the permits, where it gives them.
+    asked: LockTerms,
     /// The holds that it ends, if it is a release.
     freed: Vec<Holding>,
 }
@@ -241,11 +242,11 @@ impl Pairing {
 
     /// Notes that the release of one key begins. Returns the permits that it frees, and the holds
     /// that it ends; `None` if it is one of what its process has lost.
-    fn free(&mut self, entry: &Entry, key: u32, said: Said) -> Option<(u32, Vec<Holding>)> {
+    fn free(&mut self, entry: &Entry, key: u32, terms: LockTerms) -> Option<(u32, Vec<Holding>)> {
         let process = &entry.process;
-        let latest = || self.holdings.latest(process, key, said.mode).map(|held| held.permits);
-        let permits = said.permits.or_else(latest).unwrap_or(1);
-        let Freed::Held(freed) = self.holdings.free(process, key, said.mode, permits) else {
+        let latest = || self.holdings.latest(process, key, terms.mode).map(|held| held.permits);
+        let permits = terms.permits.or_else(latest).unwrap_or(1);
+        let Freed::Held(freed) = self.holdings.free(process, key, terms.mode, permits) else {
             return None;
         };
         for held in freed.iter().filter(|held| !held.refused) {
@@ -255,9 +256,9 @@ impl Pairing {
     }
 
     fn begin(&mut self, place: u64, entry: Entry) -> Result<(), HistoryError> {
-        let said = Said::of(self.model, &entry, None)?;
+        let terms = LockTerms::of(self.model, &entry, None)?;
         let (mut indices, mut freed) = (SmallVec::new(), Vec::new());
-        match self.action(&entry, said)? {
+        match self.action(&entry, terms)? {
             Some(action) => {
                 let known = self.paired.keys.names.len();
                 let keys = self.keys(&entry.key);
@@ -272,7 +273,7 @@ impl Pairing {
                     }
                     let mut action = action.clone();
                     if let OperationKind::Release { permits, .. } = &mut action {
-                        let Some((of, held)) = self.free(&entry, key, said) else { continue };
+                        let Some((of, held)) = self.free(&entry, key, terms) else { continue };
                         *permits = of;
                         freed.extend(held);
                     }
@@ -295,7 +296,7 @@ impl Pairing {
         }
         self.held += held(&process, &value);
         let began = TimedPlace { place, time_ns };
-        let open = OpenOperation { verb, line, began, indices, value, asked: said, freed };
+        let open = OpenOperation { verb, line, began, indices, value, asked: terms, freed };
         self.open.insert(process, open);
         Ok(())
     }
@@ -307,24 +308,28 @@ impl Pairing {
         if self.model.is_lock() { data } else { is_lock(verb) }
     }
 
-    /// Returns the action of an operation, as far as an event says it; `None` where the model does
-    /// not know it. Results count only in an `ok`.
-    fn action(&mut self, entry: &Entry, said: Said) -> Result<Option<OperationKind>, HistoryError> {
+    /// Returns the action of an operation, as far as an event gives it; `None` if the model has no
+    /// such action. Results count only in an `ok`.
+    fn action(
+        &mut self,
+        entry: &Entry,
+        terms: LockTerms,
+    ) -> Result<Option<OperationKind>, HistoryError> {
         let takes = self.model.spec.takes;
         let ok = entry.kind == Kind::Ok;
         let action = match &entry.verb {
             Verb::Acquire => OperationKind::Acquire {
-                mode: said.mode.unwrap_or_default(),
-                token: said.token,
-                permits: said.permits.unwrap_or(1),
+                mode: terms.mode.unwrap_or_default(),
+                token: terms.token,
+                permits: terms.permits.unwrap_or(1),
             },
-            Verb::Release => OperationKind::Release { mode: said.mode, permits: 1 },
+            Verb::Release => OperationKind::Release { mode: terms.mode, permits: 1 },
             Verb::Extend | Verb::Valid => OperationKind::Confirm,
             Verb::Upgrade => OperationKind::Convert { mode: Mode::Exclusive },
             Verb::Downgrade => OperationKind::Convert { mode: Mode::Shared },
             Verb::Convert => {
                 let why = || HistoryError::wrong(entry.line, "a convert without its new mode");
-                OperationKind::Convert { mode: said.mode.ok_or_else(why)? }
+                OperationKind::Convert { mode: terms.mode.ok_or_else(why)? }
             }
             Verb::Read if takes(&OperationKind::Members { values: None }) => {
                 let values = ok.then(|| self.members(entry)).transpose()?;
@@ -415,12 +420,12 @@ impl Pairing {
         let denied = self.denied(&entry);
         let mut granted = None;
         if entry.kind == Kind::Ok && entry.verb != Verb::Release {
-            let said = Said::of(self.model, &entry, open.asked.mode)?;
-            let said = Said { permits: said.permits.or(open.asked.permits), ..said };
+            let terms = LockTerms::of(self.model, &entry, open.asked.mode)?;
+            let terms = LockTerms { permits: terms.permits.or(open.asked.permits), ..terms };
             if entry.value == Value::Nil && entry.verb != Verb::Read {
                 entry.value = open.value.clone();
             }
-            granted = self.action(&entry, said)?;
+            granted = self.action(&entry, terms)?;
         }
         for index in &open.indices {
             let operation = &mut self.paired.operations[*index];
@@ -440,13 +445,13 @@ impl Pairing {
         }
         self.note_holds(&entry, &open);
         if denied {
-            // The answer tells of what may have come to an end as soon as it was asked.
+            // The hold may have ended as early as the `invoke` of the operation that was denied.
             self.lose(open.began.place, &entry);
         }
         Ok(())
     }
 
-    /// Returns true if a process is told that it does not hold the lock any more.
+    /// Returns true if a process learns that it does not hold the lock any more.
     fn denied(&self, entry: &Entry) -> bool {
         match entry.verb {
             Verb::Extend | Verb::Valid if entry.kind == Kind::Fail => true,
@@ -455,7 +460,7 @@ impl Pairing {
         }
     }
 
-    /// Notes what an answer says of the holds of its process.
+    /// Updates the holds of a process by an answer to it.
     fn note_holds(&mut self, entry: &Entry, open: &OpenOperation) {
         for index in &open.indices {
             let Operation { key, ended, ref action, .. } = self.paired.operations[*index];
@@ -495,8 +500,8 @@ impl Pairing {
         }
     }
 
-    /// Returns the value that a failed cas did not find, if the history says so: by the values with
-    /// which it began. Anything else in their place is an error.
+    /// Returns the value that a failed cas did not find, if the history shows that: its answer has
+    /// the same two values as its `invoke`. Anything else in their place is an error.
     fn missed(&mut self, entry: &Entry, asked: &Value) -> Option<Option<i64>> {
         let fails = entry.kind == Kind::Fail && entry.verb == Verb::Cas;
         let says = self.reading.misses && fails && entry.value == *asked;

@@ -1,6 +1,6 @@
 //! Puts things in the order of their places in a history.
 
-/// Sorts by place. Says whether no two share one; of those that do, the order stays.
+/// Sorts by place, stably. Returns true if no two things share a place.
 pub(crate) fn sort<T: Copy>(things: &mut Vec<T>, place: impl Fn(&T) -> u64) -> bool {
     let places = || things.iter().map(&place);
     let (first, last) = (places().min().unwrap_or(0), places().max().unwrap_or(0));
@@ -26,7 +26,7 @@ pub(crate) fn sort<T: Copy>(things: &mut Vec<T>, place: impl Fn(&T) -> u64) -> b
 /// Event indices lie close together: each has its place in a table, which is faster than to sort.
 /// `None` if two share one.
 fn lay_out<T: Copy>(things: &[T], span: usize, place: impl Fn(&T) -> usize) -> Option<Vec<T>> {
-    // 0 is nobody.
+    // 0 marks an empty entry.
     let mut table = vec![0u32; span + 1];
     for (id, thing) in things.iter().enumerate() {
         let entry = &mut table[place(thing)];

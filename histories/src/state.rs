@@ -54,8 +54,8 @@ pub trait Names {
     fn value(&self, value: RegisterValue) -> String;
 }
 
-/// The number of holders that are told by name.
-const TOLD: usize = 8;
+/// The number of holders that are named.
+const NAMED_HOLDERS: usize = 8;
 
 impl ModelState {
     /// The holders of a lock that knows them. The holds of a legal state are all of one mode, but
@@ -115,13 +115,13 @@ impl ModelState {
 
 /// Names the holders: "process 3", "processes 3, 4 and 5".
 fn holders(processes: &[u32], names: &impl Names) -> String {
-    let mut told: Vec<String> =
-        processes.iter().take(TOLD).map(|process| names.process(*process)).collect();
-    let more = processes.len() - told.len();
+    let mut named: Vec<String> =
+        processes.iter().take(NAMED_HOLDERS).map(|process| names.process(*process)).collect();
+    let more = processes.len() - named.len();
     if more > 0 {
-        told.push(format!("{more} more"));
+        named.push(format!("{more} more"));
     }
-    match &told[..] {
+    match &named[..] {
         [only] => format!("process {only}"),
         [most @ .., last] => format!("processes {} and {last}", most.join(", ")),
         [] => "nobody".into(),
@@ -146,10 +146,10 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn states_are_said_in_plain_words() {
+    fn states_are_described_in_plain_words() {
         let held =
             |count| ModelState::held(&(0..count).map(|p| (p, Mode::Shared)).collect::<Vec<_>>());
-        for (state, said) in [
+        for (state, expected) in [
             (ModelState::held(&[]), "it was free"),
             (ModelState::held(&[(7, Mode::Exclusive)]), "it was held by process 7"),
             (held(2), "it was held shared by processes 0 and 1"),
@@ -167,7 +167,7 @@ pub(crate) mod tests {
             (ModelState::Cell(Some(4)), "it held 4"),
             (ModelState::Members(1), "it had 1 member"),
         ] {
-            assert_eq!(state.clause(&Plain), said);
+            assert_eq!(state.clause(&Plain), expected);
         }
     }
 }

@@ -48,7 +48,7 @@ pub fn read_within(reader: impl BufRead, room: usize) -> Result<StoredHistory, H
                 cut_off = true;
                 break;
             }
-            Err(said) => return Err(HistoryError::Line { line: number, said }),
+            Err(error) => return Err(HistoryError::Line { line: number, error }),
         };
         let expected = events.len() as u64;
         if event.index != expected {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_off_line_is_left_out_and_said() {
+    fn a_cut_off_line_is_left_out_and_reported() {
         let text = sample().to_jsonl();
         let parsed = read(&text.as_bytes()[..text.len() - 10]).unwrap();
         assert_eq!(parsed.history.events().len(), 1);
@@ -157,7 +157,7 @@ mod tests {
     fn what_is_no_history_is_refused_with_its_line() {
         let text = sample().to_jsonl();
         let early = text.replace("\"invoke\"", "\"ok\"");
-        let said = [
+        let messages = [
             "",
             "hello\n",
             "{\"picklock_history\":99}\n",
@@ -176,6 +176,6 @@ mod tests {
             line 2: not an event: invalid value: integer `9223372036854775808`, expected a process number below 2^32, or "nemesis" at column 52
             line 2: process 1 ends its acquire, which it did not begin
             line 2: process 4294967295 ends its acquire, which it did not begin
-            line 4: event 0 stands where event 2 should"#]].assert_eq(&said.join("\n"));
+            line 4: event 0 stands where event 2 should"#]].assert_eq(&messages.join("\n"));
     }
 }

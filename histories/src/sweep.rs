@@ -8,7 +8,7 @@
 //! * **(closed)** a part of a legal set is legal, and so is a set in which an exclusive hold has
 //!   become a shared one.
 //!
-//! Two normal forms say which operations there are:
+//! Two normal forms define which operations there are:
 //!
 //! * **Strict** (`check --model`, Jepsen's rule). An operation that failed is dropped; one of
 //!   unknown outcome takes its place at any point after its `invoke`, or nowhere.
@@ -81,7 +81,7 @@
 //! # Two rules that are wrong
 //! It is not enough to look at pairs: of k + 1 holds every two may overlap with k permits left,
 //! and three holds of which every two are legal can be too deep. And a shared hold with a token
-//! does not begin at its `ok`: two readers whose grants were told in the other order than given
+//! does not begin at its `ok`: two readers whose answers came in the other order than their grants
 //! may have a writer between them. Both stand in the tests.
 //!
 //! Order is the event index, never the time; a hold that begins where another ends does not touch
@@ -277,7 +277,7 @@ impl<H: Fn(u32) -> Holder> Sweep<H> {
         match self.rule {
             Rule::Permits(permits) => active.permits > u64::from(permits),
             Rule::Reentrant(depth) => {
-                // As long as the set is legal, all are of one process: the oldest tells whose.
+                // As long as the set is legal, all are of one process: that of the oldest.
                 let process = |hold| (self.holder)(hold).process;
                 active.over = active.count() >= depth || process(oldest) != process(new);
                 active.over

@@ -1,6 +1,6 @@
-//! The server that has made a connection, where it cannot be told an address of its own to call
-//! from: that of whose processes one has the other end. Each works in the folder of its server's
-//! data.
+//! The server that has made a connection, where it cannot be configured to call from an address of
+//! its own: the one of whose processes one has the other end. Each works in the folder of its
+//! server's data.
 
 use std::fs;
 use std::net::SocketAddr;

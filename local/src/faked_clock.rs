@@ -64,7 +64,7 @@ impl FakedClock {
         act(&mut changed);
         // The process may read it at any moment: it is there as a whole or not at all.
         let draft = self.folder.join("clock.draft");
-        fs::write(&draft, changed.told())?;
+        fs::write(&draft, changed.faketime_text())?;
         fs::rename(draft, self.file())?;
         *clock = changed;
         Ok(())
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_that_are_missing_are_told_with_their_packages() {
+    fn libraries_that_are_missing_are_named_with_their_packages() {
         let clock = SettableClock {
             libraries: &[
                 Need { what: "no-such-library.so", package: "a" },
@@ -134,8 +134,8 @@ mod tests {
             question: b"",
             micros: |_| None,
         };
-        let told = Some(("no-such-library.so, no nor-such.so".into(), "a b".into()));
-        assert_eq!(missing(&clock), told);
+        let expected = Some(("no-such-library.so, no nor-such.so".into(), "a b".into()));
+        assert_eq!(missing(&clock), expected);
         let none = SettableClock { libraries: &[], ..clock };
         assert_eq!(missing(&none), None);
     }

@@ -1,9 +1,9 @@
 //! The ports at which all servers know one, where they tell each other the addresses of third ones.
 //!
-//! So no server can be told an address of its own for another. Instead each calls from an address
-//! of its own, and that says which link its connection goes through. Of one that cannot be told
-//! from where to call (etcd 3.4) its process says it (`caller.rs`). Clients that follow such an
-//! address are known by their processes, too, and get to their own links.
+//! So no server can be given an address of its own for another. Instead each calls from an address
+//! of its own, which identifies the link that its connection goes through. One that cannot be
+//! configured to call from there (etcd 3.4) is identified by its process (`caller.rs`). Clients
+//! that follow such an address are identified by their processes, too, and get to their own links.
 
 use super::caller::caller;
 use super::port::{BACKLOG, Port, accept};

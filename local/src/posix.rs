@@ -1,6 +1,6 @@
 //! POSIX shared memory that outlives a PostgreSQL which was killed while it made its first data:
-//! only then can it not be told to do without. Nothing in its folder names a segment, so one is
-//! known by what is true of it alone.
+//! only then can it not be configured to do without. Nothing in its folder names a segment, so one
+//! is known by what is true of it alone.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
@@ -35,7 +35,7 @@ pub async fn remove_shared_memory(server: &Path) {
     }
 }
 
-/// The handles of the segments that are left now; `None` if that cannot be said.
+/// The handles of the segments that are left now; `None` if that cannot be known.
 fn left(server: &Path) -> Option<BTreeSet<u32>> {
     fs::symlink_metadata(server.join(DRAFT)).ok()?;
     let maker = fs::symlink_metadata(server).ok()?;

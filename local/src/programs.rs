@@ -62,9 +62,9 @@ fn why_not(program: &Path) -> Option<String> {
             why = match runtime.block_on(ask(&word)) {
                 Ok(Ok(output)) if output.status.success() => return None,
                 Ok(Ok(output)) => {
-                    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-                    let said = said.lines().next().unwrap_or_default();
-                    why.or_else(|| Some(format!("{}: {said}", output.status)))
+                    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+                    let error = stderr.lines().next().unwrap_or_default();
+                    why.or_else(|| Some(format!("{}: {error}", output.status)))
                 }
                 Ok(Err(error)) => return Some(error.to_string()),
                 Err(_) => return Some(format!("it has not told its version within {LIMIT:?}")),
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_does_not_start_is_told_apart_from_one_that_does() {
+    fn a_program_that_does_not_start_is_distinguished_from_one_that_does() {
         let folder = tempfile::TempDir::new().expect("a folder");
         let program = |name: &str, text: &str| {
             let path = folder.path().join(name);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_with_its_package() {
+    fn what_is_missing_is_named_with_its_package() {
         let no_server = Need { what: "no-such-server", package: "a" };
         let no_file = Need { what: "/no/such/file", package: "b" };
         assert!(!is_there(no_server.what) && !is_there(no_file.what));

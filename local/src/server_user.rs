@@ -10,8 +10,8 @@ use stores::StoreId;
 use testbed::broken;
 use tokio::process::Command;
 
-/// A user whose process a server becomes before its program starts. So the kernel, which forgets
-/// whom a process is to die with when that changes its user, is told afterwards.
+/// A user whose process a server becomes before its program starts. The kernel forgets with whom a
+/// process is to die when that changes its user, so that is set afterwards.
 #[derive(Clone, Debug)]
 pub struct ServerUser {
     name: &'static str,
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_nobody_else_may_pass_is_told_with_a_fix() {
+    fn a_folder_that_nobody_else_may_pass_is_refused_with_a_fix() {
         let user = ServerUser { name: "nobody", uid: u32::MAX - 2, gid: u32::MAX - 2 };
         let above = std::env::temp_dir().join(format!("closed-{}", std::process::id()));
         let folder = above.join("open");

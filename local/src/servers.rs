@@ -73,7 +73,7 @@ impl Servers for LocalServers {
         let peer_ports = peer_ports(store, &cluster)?;
         let numbers: Vec<Vec<u16>> =
             peer_ports.iter().map(|ports| ports.iter().map(Port::number).collect()).collect();
-        let tell = !store.told_ports(cluster.topology).is_empty();
+        let tell = !store.advertised_ports(cluster.topology).is_empty();
         let peers = Peers::open(&numbers)?;
         let peers = Arc::new(if tell {
             peers.with_fronts(&numbers, folder.path())?
@@ -195,9 +195,9 @@ impl Making {
 
 /// The ports on which the servers listen for each other.
 fn peer_ports(store: StoreId, cluster: &Cluster) -> Result<Vec<Vec<Port>>, BackendError> {
-    let ports = match store.told_ports(cluster.topology) {
+    let ports = match store.advertised_ports(cluster.topology) {
         [] => store.ports().peers,
-        told => told,
+        advertised => advertised,
     };
     let of_one = || ports.iter().map(|_| Port::take(Ipv4Addr::LOCALHOST)).collect();
     (0..cluster.servers()).map(|_| of_one()).collect()

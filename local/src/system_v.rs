@@ -32,16 +32,16 @@ fn named(text: &str) -> Option<(key_t, i32)> {
 /// Returns true if it is there under this key.
 #[expect(unsafe_code, reason = "the system call has no other interface")]
 fn is_there(key: key_t, id: i32) -> bool {
-    let mut told = MaybeUninit::<shmid_ds>::zeroed();
+    let mut status = MaybeUninit::<shmid_ds>::zeroed();
     // SAFETY: the kernel fills in the structure, of which any bytes are a value, and keeps no
     // pointer.
-    let told = unsafe {
-        if shmctl(id, IPC_STAT, told.as_mut_ptr()) != 0 {
+    let status = unsafe {
+        if shmctl(id, IPC_STAT, status.as_mut_ptr()) != 0 {
             return false;
         }
-        told.assume_init()
+        status.assume_init()
     };
-    told.shm_perm.__key == key
+    status.shm_perm.__key == key
 }
 
 #[expect(unsafe_code, reason = "the system call has no other interface")]

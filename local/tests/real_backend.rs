@@ -103,8 +103,8 @@ fn data_outlives_a_crash_that_keeps_it_and_no_other() {
 }
 
 #[test]
-fn what_somebody_else_does_to_a_server_is_told() {
-    for (signals, said) in [
+fn what_somebody_else_does_to_a_server_is_reported() {
+    for (signals, words) in [
         (&["-STOP"][..], "server 0 was stopped"),
         // It may be seen between the two.
         (&["-STOP", "-CONT"], "server 0 was stopped"),
@@ -115,7 +115,7 @@ fn what_somebody_else_does_to_a_server_is_told() {
         assert_eq!(backend.interference(), None);
         signal(&backend, signals);
         let seen = interference(&mut backend);
-        assert!(seen.starts_with(said), "{signals:?}: {seen}");
+        assert!(seen.starts_with(words), "{signals:?}: {seen}");
     }
 }
 
@@ -189,8 +189,8 @@ fn a_postgresql_is_paused_and_killed_with_all_its_processes_and_leaves_no_memory
     };
     let line = command_line(leader);
     let data = line.split(' ').skip_while(|word| *word != "-D").nth(1).unwrap();
-    let said = std::fs::read_to_string(format!("{data}/postmaster.pid")).unwrap();
-    let memory = said.lines().nth(6).unwrap().split_whitespace().nth(1).unwrap().to_string();
+    let text = std::fs::read_to_string(format!("{data}/postmaster.pid")).unwrap();
+    let memory = text.lines().nth(6).unwrap().split_whitespace().nth(1).unwrap().to_string();
     let is_there = || {
         let all = std::fs::read_to_string("/proc/sysvipc/shm").unwrap();
         all.lines().any(|it| it.split_whitespace().nth(1) == Some(&memory))

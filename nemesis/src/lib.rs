@@ -43,10 +43,10 @@ macro_rules! nemeses {
 
             /// Returns one line about it, for `picklock list`.
             pub fn summary(self) -> &'static str {
-                let said = match self {
+                let summary = match self {
                     $(Self::$name => $summary,)+
                 };
-                said.trim().trim_end_matches('.')
+                summary.trim().trim_end_matches('.')
             }
         }
 

@@ -2,7 +2,7 @@
 //! exactly one request or one reply is lost, which is the case that a client must not guess about:
 //! it was carried out, or it was not.
 //!
-//! Unlike a cut (`partition`), which TCP sits out, the client is told at once.
+//! Unlike with a cut (`partition`), which TCP sits out, the client notices at once.
 
 use base::{
     Ability, Action, Cause, Fault, LinkFault, Nemesis, NemesisSpec, Next, Node, Rng, ServersNeeded,
@@ -246,7 +246,7 @@ struct LaggingServers {
 
 impl LaggingServers {
     /// Draws the delay: up to an eighth of a ttl, and bandwidths that carry what the servers of an
-    /// idle store say to each other. What is slower than that ends sessions that nobody knows to be
+    /// idle store send each other. What is slower than that ends sessions that nobody knows to be
     /// over, by design.
     fn draw(kind: LinkFaultKind, view: &View<'_>, rng: &mut Rng) -> (LinkFault, Duration) {
         let delay = view.ttl / (8 << rng.below(4));

@@ -10,7 +10,7 @@ pub use page::page;
 pub use remedy::remedy;
 pub use text::{last_line, markdown, table, terminal};
 
-use crate::reading::{self, Breach};
+use crate::interpretation::{self, Breach};
 use base::{Causes, Outcome, RunInfo, Verdict};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ pub struct CardRow {
     /// The causes of what broke.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<CardCause>,
-    /// The reason why nothing can be said, if nothing can.
+    /// The reason why the outcome is unclear, if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unclear: Option<String>,
     /// The grants in a thousand seconds, the median of the runs.
@@ -75,7 +75,7 @@ pub struct CardRow {
 pub struct CardCell {
     /// The property.
     pub property: String,
-    /// The worst that was seen: broken, else kept, else nothing that could be told.
+    /// The worst that was seen: broken, else kept, else undecided.
     pub outcome: Outcome,
     /// The number of runs that broke it.
     pub broken: u64,
@@ -179,9 +179,9 @@ impl CardRow {
             self.command = info.command.clone();
         }
         if outcome == Outcome::Inconclusive {
-            self.unclear.get_or_insert(reading::last_word(info, verdicts, outcome));
+            self.unclear.get_or_insert(interpretation::last_word(info, verdicts, outcome));
         }
-        let breaches = reading::breaches(info, verdicts);
+        let breaches = interpretation::breaches(info, verdicts);
         self.blame(&breaches);
         for verdict in verdicts {
             // A run that could not have failed shows nothing that was kept.
@@ -242,7 +242,7 @@ impl CardRow {
         self.after_death_ns = self.after_death_ns.max(slowest);
     }
 
-    /// The worst of its properties; nothing can be told if not even exclusion could.
+    /// The worst of its properties; inconclusive if not even exclusion was decided.
     pub fn outcome(&self) -> Outcome {
         let of = |outcome| self.cells.iter().any(|cell| cell.outcome == outcome);
         match () {
@@ -304,7 +304,7 @@ impl CardCell {
             if self.breaches.iter().all(|it| it.name != name) {
                 self.breaches.push(CardBreach {
                     name,
-                    story: reading::sentence(&anomaly.explanation),
+                    story: interpretation::sentence(&anomaly.explanation),
                     remedy: anomaly.cause.iter().find_map(remedy),
                     known: breach.known.is_some(),
                 });

@@ -43,7 +43,7 @@ pub struct WaitSpan<'a> {
 pub enum HoldEnding {
     /// Its release was sent.
     Released,
-    /// The client said that it may have lost it.
+    /// The client reported that it may have lost it.
     Lost,
     /// The process died.
     Died,
@@ -83,8 +83,8 @@ impl HoldSpan {
         self.process != other.process && self.key == other.key && !shared
     }
 
-    /// Returns true if an event is of its process while it lasts, as its grant and its end are.
-    pub fn is_told_by(&self, event: &Event) -> bool {
+    /// Returns true if an event is one of its process while it lasts, from its grant to its end.
+    pub fn covers(&self, event: &Event) -> bool {
         event.client() == Some(self.process) && (self.begins..=self.ends).contains(&event.index)
     }
 
@@ -127,8 +127,8 @@ pub struct OverlapSpan {
     pub until: u64,
 }
 
-/// The largest numbers of pairs of holds that are compared, and of overlaps that are told: where
-/// nothing is ever released, everything overlaps everything.
+/// The largest numbers of pairs of holds that are compared, and of overlaps that are reported:
+/// where nothing is ever released, everything overlaps everything.
 const LOOKS: usize = 20_000_000;
 const OVERLAPS: usize = 100_000;
 

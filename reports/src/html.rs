@@ -50,7 +50,11 @@ enum PageScript {
 /// The report of a run as an HTML file.
 pub fn page(run: &Run, verdicts: &[Verdict], outcome: Outcome, context: &Context) -> String {
     let subject = ReportSubject::new(run, verdicts, outcome, context);
-    let title = format!("{}: {}", crate::reading::word(outcome), crate::reading::title(&run.info));
+    let title = format!(
+        "{}: {}",
+        crate::interpretation::word(outcome),
+        crate::interpretation::title(&run.info)
+    );
     document(&title, &content(&subject), PageScript::Run(data::embed(&subject)))
 }
 

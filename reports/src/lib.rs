@@ -10,9 +10,9 @@ pub mod facts;
 pub mod hazards;
 pub mod history;
 pub mod html;
+pub mod interpretation;
 pub mod names;
 pub mod picture;
-pub mod reading;
 pub mod steps;
 #[cfg(feature = "plots")]
 pub mod sweep;

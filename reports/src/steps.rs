@@ -1,5 +1,5 @@
 //! The steps of a story in the order of time: events, and the ends of leases, which are not events,
-//! because nobody is told of them.
+//! because nobody is notified of them.
 
 use crate::facts::{HistoryFacts, HoldSpan};
 use crate::names::Speaker;
@@ -43,7 +43,7 @@ pub fn steps(info: &RunInfo, facts: &HistoryFacts<'_>, events: &[&Event]) -> Vec
     steps
 }
 
-/// The holds that these events tell of whose leases end between the first event and the last.
+/// The holds of these events whose leases end between the first event and the last.
 fn expired<'a>(
     facts: &'a HistoryFacts<'a>,
     events: &'a [&Event],
@@ -52,6 +52,6 @@ fn expired<'a>(
     let last = events.last().map_or(0, |event| event.time_ns);
     facts.holds.iter().filter(move |hold| {
         hold.ran_out.is_some_and(|end| (first..=last).contains(&end.at_ns))
-            && events.iter().any(|event| hold.is_told_by(event))
+            && events.iter().any(|event| hold.covers(event))
     })
 }

@@ -8,11 +8,11 @@ mod paint;
 mod story;
 
 use crate::facts::AcquireOutcome;
-use crate::picture::{PictureLimits, picture};
-use crate::reading::{
+use crate::interpretation::{
     Breach, Surprise, breaches, expectations, grouped, last_word, notes, properties, sentence,
     surprise, title, word,
 };
+use crate::picture::{PictureLimits, picture};
 use crate::steps::{StoryStep, steps};
 use crate::units::{count, counted, duration, span, times};
 use crate::{Context, ReportSubject};
@@ -110,9 +110,9 @@ impl Page<'_> {
     fn properties(&mut self) {
         let verdicts = self.subject.verdicts;
         let groups = grouped(verdicts);
-        let name = groups.told.iter().map(|v| v.property.chars().count()).max().unwrap_or(0);
-        let answer = groups.told.iter().map(|v| word(v.outcome).len()).max().unwrap_or(0);
-        for verdict in groups.told {
+        let name = groups.detailed.iter().map(|v| v.property.chars().count()).max().unwrap_or(0);
+        let answer = groups.detailed.iter().map(|v| word(v.outcome).len()).max().unwrap_or(0);
+        for verdict in groups.detailed {
             let (sign, ink) = self.out.sign(verdict.outcome);
             let property = format!("{:name$}", self.out.plain(&verdict.property));
             let outcome = format!("{:answer$}", word(verdict.outcome));

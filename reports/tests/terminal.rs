@@ -120,7 +120,7 @@ VIOLATED: reader-writer overlap - not expected of this lock
 }
 
 #[test]
-fn an_empty_history_is_said_to_be_empty() {
+fn an_empty_history_is_reported_as_empty() {
     let expected = r#"picklock 0.1.0: zk-rw without faults, backend sim
 5 clients, 1 server, ttl 1 s, 30 s + 6 s quiet, seed 42, took 850 ms
 
@@ -140,7 +140,7 @@ INCONCLUSIVE: coverage: nobody asked for the lock
 }
 
 #[test]
-fn a_cut_off_history_is_said_to_be_cut_off() {
+fn a_cut_off_history_is_reported_as_cut_off() {
     let expected = r#"picklock 0.1.0: redis-set-nx-px under crash:server, backend sim
 5 clients, 1 server, ttl 1 s, 30 s of faults + 6 s quiet, seed 42, took 850 ms
 

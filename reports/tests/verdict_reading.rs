@@ -6,7 +6,7 @@ use base::{Cause, Known, Outcome, Verdict};
 use common::{Sample, double_hold};
 use expect_test::expect;
 use picklock_reports::card::{Card, CardRow};
-use picklock_reports::reading::{
+use picklock_reports::interpretation::{
     Surprise, breaches, expectation, expectations, grouped, last_word, properties, sentence,
     surprise,
 };
@@ -99,8 +99,9 @@ fn a_card_names_each_cause_once_with_its_faults_and_how_often() {
     let text = picklock_reports::card::markdown(&card);
     assert!(text.contains("\n**Safe against**: runs without faults, in a run each; "), "{text}");
     let part = Card { interrupted_of: Some(9), ..card };
-    let said = ("Interrupted", vec!["4 of 9 runs were made, and no more is known".to_owned()]);
-    assert_eq!(part.words()[0], said);
+    let interrupted =
+        ("Interrupted", vec!["4 of 9 runs were made, and no more is known".to_owned()]);
+    assert_eq!(part.words()[0], interrupted);
 }
 
 #[test]
@@ -243,7 +244,7 @@ fn an_inconclusive_run_says_why() {
 }
 
 #[test]
-fn an_expected_breach_is_told_with_its_cause_and_the_reason() {
+fn an_expected_breach_is_explained_with_its_cause_and_the_reason() {
     let sample = double_hold();
     let breaches = breaches(&sample.run.info, &sample.verdicts);
     let (expected, why) = expectation(&breaches[0]);
@@ -271,7 +272,7 @@ fn what_there_is_nothing_to_say_about_is_named_together() {
         verdict("vault", Outcome::Held, true),
     ];
     let groups = grouped(&verdicts);
-    assert_eq!(properties(&groups.told), "coverage, fencing, vault");
+    assert_eq!(properties(&groups.detailed), "coverage, fencing, vault");
     assert_eq!(properties(&groups.untested), "herd, availability");
     assert_eq!(properties(&groups.not_applicable), "");
     assert_eq!(last_word(&double_hold().run.info, &verdicts, Outcome::Inconclusive), "coverage: ");

@@ -133,7 +133,7 @@ impl Chances {
     }
 }
 
-/// Records what chance decides, or decides as it is told.
+/// Records random choices, or replays those of a record.
 #[derive(Debug)]
 pub struct ChoiceLog {
     given: Option<Chances>,

@@ -44,7 +44,8 @@ pub struct Machine {
     arrived: Cell<usize>,
     inbox_waker: RefCell<Option<Waker>>,
     outbox: RefCell<VecDeque<Response>>,
-    told_time: Cell<bool>,
+    /// True if the wall clock has been read.
+    read_wall_clock: Cell<bool>,
 }
 
 impl Machine {
@@ -64,13 +65,13 @@ impl Machine {
             arrived: Cell::new(0),
             inbox_waker: RefCell::default(),
             outbox: RefCell::default(),
-            told_time: Cell::new(false),
+            read_wall_clock: Cell::new(false),
         }
     }
 
-    /// The wall clock has been looked at.
-    pub fn told_time(&self) -> bool {
-        self.told_time.get()
+    /// Returns true if the wall clock has been read.
+    pub fn has_read_wall_clock(&self) -> bool {
+        self.read_wall_clock.get()
     }
 
     /// Its clocks, as they are now.
@@ -96,15 +97,15 @@ impl Machine {
         }
     }
 
-    /// The next thing that the client has said.
-    pub fn said(&self) -> Option<Response> {
+    /// Takes the next response of the client.
+    pub fn next_response(&self) -> Option<Response> {
         self.outbox.borrow_mut().pop_front()
     }
 }
 
 impl World for Machine {
     fn now(&self) -> WallTime {
-        self.told_time.set(true);
+        self.read_wall_clock.set(true);
         self.clock().wall(self.now.get()) + self.skew
     }
 

@@ -56,7 +56,7 @@ impl ProgramAllotment {
         }
     }
 
-    /// Returns the addresses of servers, as the program is told them.
+    /// Returns the addresses of servers, as they are passed to the program.
     pub fn addresses(self, allotment: &str, mut servers: Vec<String>) -> Vec<String> {
         if let (Self::Folder, Some(last)) = (self, servers.last_mut()) {
             *last = format!("{last}/{allotment}");
@@ -159,7 +159,8 @@ impl StoreId {
         }
     }
 
-    /// Returns the way in which a program of somebody else keeps to an allotment; `None` if none does.
+    /// Returns the way in which a program of somebody else keeps to an allotment; `None` if none
+    /// does.
     pub fn program_allotment(self) -> Option<ProgramAllotment> {
         self.visit(AllotProgram)
     }

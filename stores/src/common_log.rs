@@ -128,10 +128,10 @@ impl CommonLog {
         all.filter(|transaction| is_committed(transaction.zxid)).collect()
     }
 
-    /// The request that a transaction comes from: one that was answered, or else the first. A client
-    /// library may count from 1 again on each connection (kazoo does), so that requests far apart
-    /// have one name: of those that were answered it is the last before the transaction. It is none
-    /// of these, from which others come.
+    /// The request that a transaction comes from: one that was answered, or else the first. A
+    /// client library may count from 1 again on each connection (kazoo does), so that requests far
+    /// apart have one name: of those that were answered it is the last before the transaction. It
+    /// is none of these, from which others come.
     fn span(
         &self,
         transaction: &LoggedTransaction,
@@ -140,7 +140,7 @@ impl CommonLog {
         let made = transaction.requests.iter().filter_map(|it| self.requests.get(it)).flatten();
         let made = made.filter(|span| !taken.contains(&span.number));
         let is_before = |span: &&RequestSpan| span.asked_ns <= transaction.made_ns;
-        // What is committed when it is told was asked for before.
+        // A transaction that is committed when it is reported was asked for before.
         let mut made = made.filter(|span| !transaction.is_committed || is_before(span));
         let first = made.clone().next();
         let answered = made.clone().filter(|span| span.answered_ns.is_some());
@@ -230,7 +230,7 @@ mod tests {
         {
             log.add(0, logged(zxid, request, made_ns));
         }
-        // The last one, which nobody was told of, is not known to be committed.
+        // The last one, which no reply confirms, is not known to be committed.
         assert_eq!(times(log), Some(vec![(100, Some(4)), (310, None), (310, Some(4))]));
     }
 

@@ -20,9 +20,9 @@ const MOST_SHRUNK: usize = 5;
 /// The reason for which a sequence goes no further.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The subject did not do as it should, which is told.
+    /// The subject differs from what was expected, by this description.
     Differs(String),
-    /// Nothing can be said of what follows, since time went on at a wrong moment.
+    /// The rest cannot be judged, since time went on at a wrong moment.
     Lost,
 }
 
@@ -132,7 +132,7 @@ impl Compared {
     /// Has both take the steps of a case.
     pub async fn case<C: Comparison>(&mut self, both: &mut C, name: &str, steps: &[C::Step]) {
         let end = self.run(both, name, steps).await;
-        self.note(name, end.map_err(|(end, stop)| told(&steps[..end], stop)));
+        self.note(name, end.map_err(|(end, stop)| with_steps(&steps[..end], stop)));
     }
 
     /// Has both take the steps of a random sequence, and shrinks one that shows a difference.
@@ -145,7 +145,7 @@ impl Compared {
             Err((end, Stop::Differs(why))) if self.differences.len() < MOST_SHRUNK => {
                 Err(shrunk(both, name, steps[..end].to_vec(), why).await)
             }
-            other => other.map_err(|(end, stop)| told(&steps[..end], stop)),
+            other => other.map_err(|(end, stop)| with_steps(&steps[..end], stop)),
         };
         self.note(&format!("sequence {name}"), end);
     }
@@ -187,11 +187,11 @@ async fn shrunk<C: Comparison>(
             why = other;
         }
     }
-    told(&steps.least(), Stop::Differs(format!("shrunk: {why}")))
+    with_steps(&steps.least(), Stop::Differs(format!("shrunk: {why}")))
 }
 
 /// The reason, with the steps that led to it.
-fn told<S: fmt::Debug>(steps: &[S], stop: Stop) -> Stop {
+fn with_steps<S: fmt::Debug>(steps: &[S], stop: Stop) -> Stop {
     let Stop::Differs(why) = stop else { return stop };
     let steps: String = steps.iter().map(|step| format!("\n  {step:?}")).collect();
     Stop::Differs(format!("{why}, after{steps}"))

@@ -13,7 +13,7 @@ pub trait Enumerable: ServerModel + Clone {
     /// goes by a time of its own.
     const SESSIONS: bool;
 
-    /// A session ends with its connection: a server is told of one that is lost.
+    /// A session ends with its connection: a server is notified of a lost one.
     const SESSIONS_ARE_CONNECTIONS: bool = false;
 
     /// Adds everything that the server's answers depend on to a fingerprint.

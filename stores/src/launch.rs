@@ -26,8 +26,8 @@ pub struct Place {
     /// The port of a SOCKS proxy of this machine through which it calls other servers; `None`: it
     /// calls them itself.
     pub proxy: Option<u16>,
-    /// True if it is to listen on Unix sockets in the folder where it is started, and on no port: on
-    /// one for each of its ports, whose name is the address, `host:port`.
+    /// True if it is to listen on Unix sockets in the folder where it is started, and on no port:
+    /// on one for each of its ports, whose name is the address, `host:port`.
     pub sockets: bool,
     /// The password that it asks its clients for, where its store has some and others of the
     /// machine reach it.
@@ -41,7 +41,7 @@ pub struct Place {
 pub struct Member {
     /// Its name or its address.
     pub host: String,
-    /// Its ports for other servers, in the order of `Ports::peers` or of `Store::told_ports`.
+    /// Its ports for other servers, in the order of `Ports::peers` or of `Store::advertised_ports`.
     pub ports: Vec<u16>,
 }
 
@@ -72,8 +72,8 @@ pub struct Need {
 pub struct Probe {
     /// The bytes to send.
     pub send: &'static [u8],
-    /// The texts of which an answer of a server that serves has one. None: it takes connections, and
-    /// is not asked.
+    /// The texts of which an answer of a server that serves has one. None: it takes connections,
+    /// and is not asked.
     pub expect: &'static [&'static str],
 }
 

@@ -103,7 +103,7 @@ macro_rules! stores {
                 }
             }
 
-            /// The time to live, or session time-out, of a lock on it unless told otherwise.
+            /// The default time to live, or session time-out, of a lock on it.
             pub const fn ttl(self) -> Duration {
                 match self {
                     $(Self::$name => <$store>::TTL,)*
@@ -131,8 +131,8 @@ macro_rules! stores {
                 }
             }
 
-            /// Returns `Ok` where a call can be told from a client library's own housekeeping; or
-            /// else the reason why it cannot.
+            /// Returns `Ok` where a call can be distinguished from a client library's own
+            /// housekeeping; or else the reason why it cannot.
             pub const fn calls_are_known(self) -> Result<(), &'static str> {
                 match self {
                     $(Self::$name => <$store>::CALLS_ARE_KNOWN,)*
@@ -200,9 +200,9 @@ macro_rules! stores {
             }
 
             /// The ports at which servers that tell each other addresses call each other.
-            pub fn told_ports(self, topology: &Topology) -> &'static [u16] {
+            pub fn advertised_ports(self, topology: &Topology) -> &'static [u16] {
                 match self {
-                    $(Self::$name => <$store>::told_ports(topology),)*
+                    $(Self::$name => <$store>::advertised_ports(topology),)*
                 }
             }
 

@@ -1,5 +1,5 @@
-//! The names of the commands that a client sends: noted at its link, told by the worker that sent
-//! them.
+//! The names of the commands that a client sends: noted at its link, reported by the worker that
+//! sent them.
 
 use base::{Answer, CallError, Link, LocalFuture, World};
 use std::cell::RefCell;
@@ -28,7 +28,7 @@ macro_rules! named_commands {
 }
 pub(crate) use named_commands;
 
-/// The names that nobody has told yet, in the order of the calls. Clones are the same.
+/// The names that are not reported yet, in the order of the calls. Clones are the same.
 #[derive(Clone, Default)]
 pub struct CallNames(Rc<RefCell<VecDeque<String>>>);
 

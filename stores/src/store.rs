@@ -31,8 +31,8 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     const NAME: &'static str;
     /// The layouts of its servers, the usual one first.
     const TOPOLOGIES: &'static [Topology];
-    /// The time to live, or session time-out, of a lock on it unless told otherwise: long enough
-    /// that a real server restarts within a hold of 0.6 of it, or within a session.
+    /// The default time to live, or session time-out, of a lock on it: long enough that a real
+    /// server restarts within a hold of 0.6 of it, or within a session.
     const TTL: Duration;
     /// True where a lock is of a session, which its client's library keeps for as long as it can.
     const SESSIONS: bool = false;
@@ -42,8 +42,8 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// The wall clock of a real server, to be set while it runs; or the reason, as a clause, why
     /// that cannot be.
     const SETTABLE_CLOCK: Result<SettableClock, &'static str>;
-    /// `Ok` where a call on a connection can be told from a client library's own housekeeping; or
-    /// the reason, as a clause, why it cannot.
+    /// `Ok` where a call on a connection can be distinguished from a client library's own
+    /// housekeeping; or the reason, as a clause, why it cannot.
     const CALLS_ARE_KNOWN: Result<(), &'static str> = Ok(());
     /// The question that tells what a real server is to the others; `None` where all are alike.
     const STANDING: Option<StandingQuestion> = None;
@@ -106,13 +106,13 @@ pub trait Store: Protocol + Copy + Debug + Sized {
 
     /// Returns the ports at which servers of a topology call each other where they tell each other
     /// the addresses of third ones, so that all must know each of them by the same.
-    fn told_ports(_topology: &Topology) -> &'static [u16] {
+    fn advertised_ports(_topology: &Topology) -> &'static [u16] {
         &[]
     }
 
     /// Returns true if servers of a topology tell clients addresses of servers, to be called there.
     fn leads_clients(topology: &Topology) -> bool {
-        !Self::told_ports(topology).is_empty()
+        !Self::advertised_ports(topology).is_empty()
     }
 
     /// Returns the question that tells whether a server of a topology that has just been started

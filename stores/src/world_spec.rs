@@ -69,8 +69,7 @@ pub struct WorldSpec {
 }
 
 impl WorldSpec {
-    /// The world of one client of this lock, on servers of its own, as long as nothing else is
-    /// said.
+    /// The default world of one client of this lock, on servers of its own.
     pub fn new(store: StoreId, topology: &'static Topology, algo: &str, ttl: Duration) -> Self {
         Self {
             store,

@@ -11,7 +11,7 @@ use super::interference;
 use super::notices::{NoticeReceiver, notices};
 use super::servers::{Servers, save_logs};
 use super::stalls;
-use super::standings::StandingsTold;
+use super::standings::ReportedStandings;
 use super::testbed::Testbed;
 use super::{broken, owner, process, runtime};
 use base::{
@@ -48,12 +48,12 @@ pub struct RealBackend<S: Servers> {
     /// The injection of each fault, which yields its heal.
     faults: BTreeMap<FaultId, JoinHandle<Option<Heal>>>,
     /// The standings of the servers, once somebody wants to know them.
-    standings: Option<Arc<StandingsTold>>,
+    standings: Option<Arc<ReportedStandings>>,
 }
 
 impl<S: Servers> RealBackend<S> {
     /// Starts the servers, with the clients of this binary. Removes first what killed runs left
-    /// behind; `progress` is told what goes on, line by line.
+    /// behind; `progress` gets what goes on, line by line.
     ///
     /// # Errors
     /// Fails when a server does not come up, or there is nothing to start it with.
@@ -169,7 +169,8 @@ impl<S: Servers> RealBackend<S> {
         variables: BTreeMap<String, String>,
     ) -> ClientRequest {
         let nanos = |it: Duration| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX);
-        let (clock, drifted_ns) = testbed.client_clocks.told(client_number, testbed.now());
+        let (clock, drifted_ns) =
+            testbed.client_clocks.setting_and_drift(client_number, testbed.now());
         let key = |key: Key| match self.program_allotment() {
             Some(allotted) => allotted.key(self.allotment(), &key).into(),
             None => key,
@@ -303,11 +304,11 @@ impl<S: Servers> Backend for RealBackend<S> {
 
     fn standings(&mut self) -> Vec<Option<ServerStanding>> {
         if let (None, Some(testbed)) = (&self.standings, &self.testbed) {
-            let told = Arc::<StandingsTold>::default();
-            self.tasks.push(self.runtime.spawn(told.clone().follow(testbed.clone())));
-            self.standings = Some(told);
+            let standings = Arc::<ReportedStandings>::default();
+            self.tasks.push(self.runtime.spawn(standings.clone().follow(testbed.clone())));
+            self.standings = Some(standings);
         }
-        self.standings.as_ref().map_or(Vec::new(), |told| told.latest())
+        self.standings.as_ref().map_or(Vec::new(), |it| it.latest())
     }
 
     fn ledger(&mut self) -> Option<Ledger> {

@@ -26,7 +26,7 @@ pub struct ClientClocks(Mutex<BTreeMap<u32, Clock>>);
 impl ClientClocks {
     /// All that is wrong with the clocks of a client's machine, and what they have gained at a
     /// wrong rate.
-    pub fn told(&self, client_number: u32, now: Mono) -> (ClockSetting, i64) {
+    pub fn setting_and_drift(&self, client_number: u32, now: Mono) -> (ClockSetting, i64) {
         self.with(client_number, |clock| (clock.setting(), clock.drifted_ns(now)))
     }
 
@@ -85,7 +85,7 @@ impl<S: StartedServer> Testbed<S> {
     async fn client_lead(&self, client: &RunningClient, setting: ClockSetting) -> Option<Lead> {
         let micros = || (self.now().nanos() / 1_000) as i64;
         let asked = micros();
-        let told = timeout(ANSWER_LIMIT, client.set_clock(setting)).await.ok()??;
-        Some(Lead::told((told / 1_000) as i64, asked, micros()))
+        let time_ns = timeout(ANSWER_LIMIT, client.set_clock(setting)).await.ok()??;
+        Some(Lead::of((time_ns / 1_000) as i64, asked, micros()))
     }
 }

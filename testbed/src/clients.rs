@@ -92,13 +92,13 @@ impl RunningClient {
     /// Has its clocks be wrong in this way and no other, and returns what its wall clock tells
     /// then; `None` if it has ended. One that is paused answers after that.
     pub async fn set_clock(&self, setting: ClockSetting) -> Option<u64> {
-        let (told, telling) = oneshot::channel();
-        self.setting().push_back(told);
+        let (sender, answer) = oneshot::channel();
+        self.setting().push_back(sender);
         self.send(ClientRequest { id: 0, worker: 0, command: base::Command::Clock(setting) });
         if self.process.is_gone() {
             return None;
         }
-        telling.await.ok()
+        answer.await.ok()
     }
 
     fn setting(&self) -> MutexGuard<'_, VecDeque<oneshot::Sender<u64>>> {
@@ -226,7 +226,7 @@ async fn listen(
 }
 
 /// Stamps a line at its receipt. Only a `lost` may be older, as old as the client says, but not
-/// older than what it said before.
+/// older than its last message.
 fn tell(process: u32, mut response: Response, last: Mono, outbox: &NoticeSender) -> Mono {
     let clock = outbox.clock();
     response.reply.on_clock(|at| clock.at(at).nanos());

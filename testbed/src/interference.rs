@@ -20,7 +20,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 pub const CLIENTS: Duration = Duration::from_millis(100);
 /// The time within which more of the same is reported.
 const MORE: Duration = Duration::from_millis(500);
-/// The characters that are told of an error.
+/// The most characters of an error that are shown.
 const SHOWN: usize = 200;
 
 /// Tells of the first interference in a run, as soon as it is known.
@@ -49,7 +49,7 @@ pub async fn watch<S: StartedServer>(
     testbed.outbox.tell(Notice::Interference { what });
 }
 
-/// Returns the trouble that a server of somebody else has, if it is what a client is told.
+/// Returns the trouble that a server of somebody else has, if a client has reported it.
 pub fn own_trouble(store: StoreId, notice: &Notice) -> Option<String> {
     let Notice::Client { response, .. } = notice else { return None };
     let (ClientReply::Fail { error, .. } | ClientReply::Info { error, .. }) = &response.reply

@@ -63,7 +63,7 @@ impl NoticeSender {
 impl NoticeReceiver {
     /// Waits for the first item, at most for `longest`, and takes everything that is there, in the
     /// order of the stamps: a `lost` that was stamped by its client may have been overtaken. An
-    /// error is told by the call after the one that takes what came before it.
+    /// error is returned by the call after the one that takes what came before it.
     pub async fn take(
         &mut self,
         longest: Duration,

@@ -185,10 +185,10 @@ struct StoreBooks {
     callers: BTreeMap<(u32, u16), u32>,
     /// The things on each server, each with a number that stands for its value.
     stored: Vec<BTreeMap<Name, u64>>,
-    /// The servers that were replicas when they last said so.
+    /// The servers that were replicas by their last reports.
     replicas: BTreeSet<u32>,
-    /// The servers that were started and have not told since what they have, each with what it was
-    /// to keep of what it had before.
+    /// The servers that were started and have not reported since what they have, each with what it
+    /// was to keep of what it had before.
     started: BTreeMap<u32, Option<Data>>,
     /// Changes may have been missed.
     is_incomplete: bool,
@@ -281,7 +281,7 @@ impl StoreBooks {
         }
         let stored = &self.stored[server as usize];
         let Some(data) = started else {
-            // Nobody has told of the difference.
+            // Nobody has reported the difference.
             self.is_incomplete |= !before.keys().eq(stored.keys());
             return;
         };

@@ -21,7 +21,7 @@ pub struct OwnProcess {
     group: ProcessGroup,
     /// The processes that it starts, if they are to share its fate wherever they go.
     family: Option<ProcessFamily>,
-    /// True once its end was asked for, so that nobody is told of it.
+    /// True once its end was asked for, so that nobody is notified of it.
     expected: AtomicBool,
     /// True from a fault's pause until the harness lets it go on.
     paused: Mutex<bool>,
@@ -57,7 +57,7 @@ impl OwnProcess {
         Ok((process, child))
     }
 
-    /// Waits until it has ended. If nobody asked for that, `unexpected` is told how it ended.
+    /// Waits until it has ended. If nobody asked for that, `unexpected` gets the way it ended.
     pub async fn wait(&self, mut child: Child, unexpected: impl FnOnce(String)) {
         let status = child.wait().await;
         if !self.expected.load(SeqCst) {
@@ -92,7 +92,7 @@ impl OwnProcess {
         if !stopped || resume().is_err() {
             return false;
         }
-        // The kernel remembers for us what it was told just now.
+        // The kernel has recorded for us the changes that were made just now.
         while self.group.change().is_some() {}
         *paused = false;
         true

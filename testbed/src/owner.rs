@@ -1,5 +1,5 @@
 //! Ownership of whatever a run makes on a machine (containers, networks, processes, folders), as
-//! labels, so that what a killed run left behind can be told from what a living one uses.
+//! labels, so that what a killed run left behind can be distinguished from what a living one uses.
 
 use nix::errno::Errno;
 use nix::sys::signal::kill;

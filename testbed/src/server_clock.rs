@@ -62,8 +62,8 @@ impl<S: StartedServer> Testbed<S> {
         let micros = || (self.now().nanos() / 1_000) as i64;
         let asked = micros();
         let answer = timeout(ANSWER_LIMIT, ask(&door, clock.question)).await;
-        let told = answer.ok().and_then(Result::ok).and_then(|answer| (clock.micros)(&answer));
-        Ok(told.map(|told| Lead::told(told, asked, micros())))
+        let time = answer.ok().and_then(Result::ok).and_then(|answer| (clock.micros)(&answer));
+        Ok(time.map(|time| Lead::of(time, asked, micros())))
     }
 }
 

@@ -58,8 +58,8 @@ pub trait Servers: Sized + 'static {
     /// Fails with what they lack.
     fn can_run_servers(ability: Ability) -> Result<(), Lack>;
 
-    /// Starts them and waits until they all serve; `progress` is told what goes on, line by line.
-    /// When one cannot be started, none is left. First removes what killed runs left behind.
+    /// Starts them and waits until they all serve; `progress` gets what goes on, line by line. When
+    /// one cannot be started, none is left. First removes what killed runs left behind.
     async fn start(
         store: StoreId,
         cluster: Cluster,

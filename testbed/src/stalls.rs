@@ -23,7 +23,7 @@ const LOOKS: Duration = Duration::from_nanos(Stall::LOOK_NS);
 /// read.
 const ROUND: u32 = 5;
 
-/// The shortest stall that is told.
+/// The shortest stall that is reported.
 const LEAST: Duration = Duration::from_nanos(Stall::LEAST_NS);
 
 /// The least share of a round in which all of the machine waits, in a stall.

@@ -17,11 +17,11 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// The longest time that a server may take to answer. One that is paused does not.
 const ANSWER_LIMIT: Duration = Duration::from_millis(250);
 
-/// The standings as the servers told them last.
+/// The standings that the servers reported last.
 #[derive(Default)]
-pub struct StandingsTold(Mutex<Vec<Option<ServerStanding>>>);
+pub struct ReportedStandings(Mutex<Vec<Option<ServerStanding>>>);
 
-impl StandingsTold {
+impl ReportedStandings {
     /// The standing of each server; nothing before all were asked.
     pub fn latest(&self) -> Vec<Option<ServerStanding>> {
         lock(&self.0).clone()
@@ -31,9 +31,9 @@ impl StandingsTold {
     pub async fn follow<S: StartedServer>(self: Arc<Self>, testbed: Arc<Testbed<S>>) {
         let Some(question) = testbed.store.standing() else { return };
         loop {
-            let told = testbed.servers.iter().map(|server| standing(&**server, question));
-            let told = join_all(told).await;
-            *lock(&self.0) = told;
+            let answers = testbed.servers.iter().map(|server| standing(&**server, question));
+            let standings = join_all(answers).await;
+            *lock(&self.0) = standings;
             sleep(INTERVAL).await;
         }
     }

@@ -122,12 +122,12 @@ fn ask(request: &[u8]) -> io::Result<Vec<u8>> {
 /// Reads the answer to a question.
 fn read(answer: &[u8], asked: &[u8]) -> Option<OpenSocket> {
     let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
-    let (told, asked) = (answer.get(HEAD..)?, &asked[HEAD..]);
+    let (body, asked) = (answer.get(HEAD..)?, &asked[HEAD..]);
     // In a question they stand behind the set of states. One that only listens has one port.
-    if kind != SOCK_DIAG_BY_FAMILY || told.get(PORTS)? != &asked[8..12] {
+    if kind != SOCK_DIAG_BY_FAMILY || body.get(PORTS)? != &asked[8..12] {
         return None;
     }
-    let number = |at: usize| Some(u32::from_ne_bytes(told.get(at..at + 4)?.try_into().ok()?));
+    let number = |at: usize| Some(u32::from_ne_bytes(body.get(at..at + 4)?.try_into().ok()?));
     let (uid, inode) = (number(UID)?, number(INODE)?);
     // One that is closed has no number, and looks like root's.
     (inode != 0).then_some(OpenSocket { uid, inode })

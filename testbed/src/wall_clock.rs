@@ -11,8 +11,8 @@ use nix::time::{ClockId, clock_gettime};
 const SECOND: u64 = 1_000_000_000;
 const MILLION: i64 = 1_000_000;
 
-/// The way in which the time is told for which a clock stands still: seconds since 1970, wherever
-/// the process thinks it is.
+/// The format of the time at which a clock stands still: seconds since 1970, whatever time zone the
+/// process is in.
 const FORMAT: &str = "%s";
 
 /// The wall clock of a server. Times are nanoseconds since 1970 by the clock of this machine.
@@ -85,8 +85,9 @@ impl ServerWallClock {
         ![0, MILLION].contains(&self.rate_ppm())
     }
 
-    /// The text that tells libfaketime of it. A rate has to be said, or an earlier one would stay.
-    pub fn told(&self) -> String {
+    /// Returns the text of its file for libfaketime. A rate has to be given, or an earlier one
+    /// would stay.
+    pub fn faketime_text(&self) -> String {
         let rate_ppm = self.rate_ppm();
         if rate_ppm == 0 {
             let stands_at = self.clock.wall(time(self.changed_ns)).nanos();
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distance_is_told_with_a_sign_and_a_rate() {
+    fn a_distance_is_written_with_a_sign_and_a_rate() {
         for (ahead_ns, text) in [
             (0, "+0.000000000 x1.000000\n"),
             (5 * S, "+5.000000000 x1.000000\n"),
@@ -169,14 +170,15 @@ mod tests {
         ] {
             let mut clock = clock();
             clock.change(ClockChange::Jump(ahead_ns), 100 * S);
-            assert_eq!(clock.told(), text);
+            assert_eq!(clock.faketime_text(), text);
         }
     }
 
     #[test]
     fn a_clock_goes_on_from_where_it_is_at_each_change_and_is_right_after_the_heal() {
         let mut clock = clock();
-        let reads = |clock: &ServerWallClock, now: i64| read(&clock.told(), 100.0, now as f64);
+        let reads =
+            |clock: &ServerWallClock, now: i64| read(&clock.faketime_text(), 100.0, now as f64);
         let is = |seen: f64, wanted: f64| assert!((seen - wanted).abs() < 1e-6, "{seen} {wanted}");
         let (fast, jump) = (ClockChange::Drift(100_000), ClockChange::Jump(3 * S));
         clock.change(fast, 200 * S);
@@ -195,7 +197,7 @@ mod tests {
         assert_eq!(clock.leads_ns(240 * S), [Some(3 * S), None]);
         clock.undo(jump, 240 * S);
         assert_eq!(clock.leads_ns(250 * S), [Some(0), Some(3 * S)]);
-        assert_eq!(clock.told(), "+0.000000000 x1.000000\n");
+        assert_eq!(clock.faketime_text(), "+0.000000000 x1.000000\n");
     }
 
     #[test]
@@ -204,9 +206,9 @@ mod tests {
             let mut clock = clock();
             clock.change(ClockChange::Drift(ppm), 200 * S);
             // It was there 20 ms later.
-            let error = read(&clock.told(), 100.02, 200.0) - 200.0;
+            let error = read(&clock.faketime_text(), 100.02, 200.0) - 200.0;
             clock.correct((error * 1e9) as i64);
-            let right = read(&clock.told(), 100.02, 200.0) - 200.0;
+            let right = read(&clock.faketime_text(), 100.02, 200.0) - 200.0;
             assert!(right.abs() < 1e-5, "{ppm}: {right}");
         }
         let mut right = clock();
@@ -220,6 +222,6 @@ mod tests {
         clock.change(ClockChange::Drift(-500_000), 200 * S);
         clock.start(210 * S);
         assert_eq!(clock.ahead_ns(210 * S), -5 * S);
-        assert!((read(&clock.told(), 210.0, 220.0) - 210.0).abs() < 1e-6);
+        assert!((read(&clock.faketime_text(), 210.0, 220.0) - 210.0).abs() < 1e-6);
     }
 }

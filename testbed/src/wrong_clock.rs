@@ -8,7 +8,7 @@ use std::time::Duration;
 /// meanwhile answers after that.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
-/// The lead of a wall clock over the clock of the run, in microseconds: it was told at some moment
+/// The lead of a wall clock over the clock of the run, in microseconds: it was read at some moment
 /// between question and answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Lead {
@@ -17,10 +17,10 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// The lead of a clock that told this time, in microseconds, between these two times of the
+    /// The lead of a clock that showed this time, in microseconds, between these two times of the
     /// run.
-    pub fn told(told: i64, asked: i64, answered: i64) -> Self {
-        Self { least: told - answered, most: told - asked }
+    pub fn of(time: i64, asked: i64, answered: i64) -> Self {
+        Self { least: time - answered, most: time - asked }
     }
 
     /// The most likely one, in nanoseconds.
@@ -48,12 +48,12 @@ pub struct WrongClock {
     pub change: ClockChange,
     /// The microseconds by which it certainly went where it was sent at once.
     moved: u64,
-    /// The lead that it had when its rate became wrong, without jumps; `None` if it was not told.
+    /// The lead that it had when its rate became wrong, without jumps; `None` if that was not read.
     lead: Option<Lead>,
 }
 
 impl WrongClock {
-    /// A clock with these leads, if they were told, before the fault and as soon as it was in
+    /// A clock with these leads, if they were read, before the fault and as soon as it was in
     /// force: with jumps of so much then.
     pub fn new(
         change: ClockChange,
@@ -77,7 +77,7 @@ impl WrongClock {
     }
 
     /// The microseconds by which it certainly went wrong until it has this lead, of which jumps
-    /// make so much; 0 if it was not told.
+    /// make so much; 0 if it was not read.
     pub fn moved(&self, now: Option<Lead>, jumps_ns: i64) -> u64 {
         let ahead = match self.change {
             ClockChange::Jump(_) => return self.moved,

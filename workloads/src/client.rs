@@ -24,7 +24,7 @@ struct SharedParts<S: Store> {
     ttl: Duration,
     call_timeout: Duration,
     fields: ProcessFields,
-    /// The commands that were sent and not told yet; `None` if nobody wants to know.
+    /// The commands that were sent and not reported yet; `None` if nobody wants to know.
     calls: Option<CallNames>,
 }
 

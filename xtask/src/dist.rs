@@ -89,8 +89,8 @@ fn profdata() -> Result<String> {
 }
 
 /// Returns the value of a line of `rustc -vV`.
-fn field<'a>(said: &'a str, name: &str) -> &'a str {
-    said.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default()
+fn field<'a>(output: &'a str, name: &str) -> &'a str {
+    output.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default()
 }
 
 /// Installs a package, as root on Debian.
@@ -110,9 +110,9 @@ mod tests {
 
     #[test]
     fn the_compiler_names_its_host_and_its_llvm() {
-        let said = "rustc 1.88.0\nhost: x86_64-unknown-linux-gnu\nLLVM version: 20.1.5";
-        assert_eq!(field(said, "host: "), "x86_64-unknown-linux-gnu");
-        assert_eq!(field(said, "LLVM version: "), "20.1.5");
-        assert_eq!(field(said, "release: "), "");
+        let output = "rustc 1.88.0\nhost: x86_64-unknown-linux-gnu\nLLVM version: 20.1.5";
+        assert_eq!(field(output, "host: "), "x86_64-unknown-linux-gnu");
+        assert_eq!(field(output, "LLVM version: "), "20.1.5");
+        assert_eq!(field(output, "release: "), "");
     }
 }

@@ -55,7 +55,7 @@ impl Program {
         }
     }
 
-    /// Runs it, and prints what it said on stdout only if it fails.
+    /// Runs it, and prints its stdout only if it fails.
     pub fn run_silently(mut self) -> Result<()> {
         let output = self.0.stderr(Stdio::inherit()).output();
         let output = output.map_err(|error| self.failed(&error.to_string()))?;
@@ -66,7 +66,7 @@ impl Program {
         Err(self.failed(&output.status.to_string()))
     }
 
-    /// Runs it and returns what it said on stdout, without the white space around it.
+    /// Runs it and returns its stdout, without the white space around it.
     pub fn read(mut self) -> Result<String> {
         let output = self.0.output().map_err(|error| self.failed(&error.to_string()))?;
         if !output.status.success() {

@@ -1,5 +1,4 @@
-//! Actions: the things that a fault does to its target. All that is said of each stands in
-//! [`Action::spec`].
+//! Actions: the things that a fault does to its target. Each is described by its [`Action::spec`].
 
 use super::{ClockChange, LinkFault};
 use serde::{Deserialize, Serialize};

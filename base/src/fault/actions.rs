@@ -1,4 +1,4 @@
-//! The list of actions: what an action is called, what it hits, what it takes, and how it is told.
+//! The list of actions: their names, their targets, the abilities they need, their descriptions.
 
 use super::{
     Ability, Action, ActionExtent, ClockChange, Data, Direction, ExtentUnit, Family, LinkFault,
@@ -154,9 +154,9 @@ const RESET: ActionSpec = ActionSpec {
     ..CUT
 };
 
-/// Makes the list. A line is an action with some extent, all actions that it stands for, and what
-/// is said of them. An extent that is another matter to those who are hit (a clock that goes back,
-/// a cut one way) has a line of its own.
+/// Makes the list. A line is an action with some extent, the pattern of all actions that it stands
+/// for, and their specification. An extent of another kind (a clock that goes back, a cut one way)
+/// has a line of its own.
 macro_rules! actions {
     ($($sample:expr, $all:pat => $spec:expr;)*) => {
         /// One action of each line of the list, with some extent.
@@ -179,7 +179,7 @@ actions! {
         name: "kill",
         about: "the process of a client dies; a new one takes its place",
         hits: Hits::Clients,
-        // As a server that loses its data: who is hit tells the two apart.
+        // The number of a server that loses its data: the two differ by their target.
         number: 1,
         title: "{node} killed",
         lasting: "was killed",

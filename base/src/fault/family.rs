@@ -24,7 +24,7 @@ impl Family {
     pub const ALL: &[Self] =
         &[Self::Pause, Self::Crash, Self::Cut, Self::Clock, Self::Link, Self::Memory];
 
-    /// The name, as reports say it.
+    /// The name, as reports write it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pause => "pause",

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkFault {
-    /// Open ones break at once: both ends are told, and what was on its way is lost.
+    /// Open ones break at once: both ends are notified, and what was on its way is lost.
     Reset,
     /// New ones are refused; those that are open go on.
     Refuse,

@@ -1,5 +1,5 @@
-//! The stored form of a fault, in histories and schedules. It is older than [`Action`], and says
-//! the same in other words: each kind has its fields beside each other.
+//! The stored form of a fault, in histories and schedules. It is older than [`Action`], and has the
+//! same content in another structure: the fields of each kind stand beside each other.
 
 use super::{Action, ClockChange, Data, Direction, Fault, LinkFault, Node, Target};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ pub(super) enum StoredFault {
     Pause {
         node: Node,
     },
-    /// At a client it is a kill, whatever is said of its data.
+    /// At a client it is a kill, whatever its `data`.
     Crash {
         node: Node,
         data: Data,
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_crashed_was_killed_whatever_is_said_of_its_data() {
+    fn a_client_that_crashed_was_killed_whatever_its_data() {
         let text = r#"{"kind":"crash","node":{"client":2},"data":"kept"}"#;
         let read: Fault = serde_json::from_str(text).expect("it is a fault");
         assert_eq!(read, Fault::at(CLIENT, Action::Kill));

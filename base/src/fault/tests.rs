@@ -56,7 +56,7 @@ fn a_line_leaves_no_gap_in_its_words() {
 }
 
 #[test]
-fn faults_are_told_in_their_own_words() {
+fn faults_are_described_in_their_own_words() {
     let jump = |nanos| Action::Clock(ClockChange::Jump(nanos));
     for (action, title, lasting) in [
         (Action::Pause, "server 1 paused", "was paused"),
@@ -88,12 +88,12 @@ fn faults_are_told_in_their_own_words() {
 }
 
 #[test]
-fn a_cut_is_told_from_the_side_of_the_node() {
+fn a_cut_is_described_from_the_side_of_the_node() {
     let links = vec![(CLIENT, SERVER), (Node::Client(1), SERVER), (CLIENT, Node::Server(4))];
-    let said = |direction| Fault::over(links.clone(), Action::Cut(direction)).lasting(CLIENT);
-    assert_eq!(said(Direction::Both), "was cut off from server 1, server 4");
-    assert_eq!(said(Direction::Forward), "could not reach server 1, server 4");
-    assert_eq!(said(Direction::Backward), "could not hear server 1, server 4");
+    let lasting = |direction| Fault::over(links.clone(), Action::Cut(direction)).lasting(CLIENT);
+    assert_eq!(lasting(Direction::Both), "was cut off from server 1, server 4");
+    assert_eq!(lasting(Direction::Forward), "could not reach server 1, server 4");
+    assert_eq!(lasting(Direction::Backward), "could not hear server 1, server 4");
     let other_way = Fault::over(vec![(SERVER, CLIENT)], Action::Cut(Direction::Backward));
     assert_eq!(other_way.lasting(CLIENT), "could not reach server 1");
     assert_eq!(other_way.to_string(), "link cut: server 1 from client 2");

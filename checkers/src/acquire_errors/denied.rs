@@ -1,4 +1,4 @@
-//! Holders that are told that they no longer hold the lock, while they do.
+//! Holders that are answered that they no longer hold the lock, while they do.
 
 use crate::Case;
 use crate::causes::Occurrence;
@@ -39,9 +39,9 @@ pub(super) fn denied<'a>(
             }
             (F::Extend | F::Valid, Kind::Fail) => {
                 let is_good = time_ns < hold.since_ns.saturating_add(good_ns);
-                let told = hold.granted.zip(hold.asked).filter(|_| is_good);
-                let told = told.map(|(ok, (asked, _))| [ok, asked, at]);
-                denied.extend(told.map(|told| Occurrence::new(Cause::Recipe, told)));
+                let seen = hold.granted.zip(hold.asked).filter(|_| is_good);
+                let witness = seen.map(|(ok, (asked, _))| [ok, asked, at]);
+                denied.extend(witness.map(|witness| Occurrence::new(Cause::Recipe, witness)));
                 hold.granted = None;
             }
             (F::Release, _) | (F::Lost | F::Death | F::Convert, _) => hold.granted = None,

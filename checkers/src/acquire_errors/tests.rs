@@ -111,8 +111,8 @@ fn a_death_is_a_reason() {
 
 #[test]
 fn others_may_not_tell_of_faults() {
-    let unsaid = Gallery { checker: &AcquireErrors, info: |info| info.run.nemesis.clear() };
-    assert_eq!(unsaid.judge("p0 | A=R a--?").outcome, Outcome::Inconclusive);
+    let unstated = Gallery { checker: &AcquireErrors, info: |info| info.run.nemesis.clear() };
+    assert_eq!(unstated.judge("p0 | A=R a--?").outcome, Outcome::Inconclusive);
     let cancels = Gallery { checker: &AcquireErrors, info: |info| info.run.task = "cancel".into() };
     assert_eq!(cancels.judge("p0 | A=R a--?").outcome, Outcome::NotApplicable);
 }
@@ -140,7 +140,7 @@ fn a_doubt_before_a_release_is_not_of_the_interference_that_was_seen_after_that(
     );
 }
 
-/// The outcome where process 0 asks about its hold at a column, and is told no at the next one.
+/// The outcome where process 0 asks about its hold at a column, and is refused at the next one.
 fn asked_at(column: u64, f: F, text: &str) -> Outcome {
     let run = picture(text);
     let key = run.history.events().iter().find_map(|event| event.key.clone());
@@ -159,7 +159,7 @@ fn asked_at(column: u64, f: F, text: &str) -> Outcome {
 }
 
 #[test]
-fn a_holder_is_told_that_it_no_longer_holds_the_lock() {
+fn a_holder_is_answered_that_it_no_longer_holds_the_lock() {
     let holds = "p0 | A============R";
     for f in [F::Extend, F::Valid] {
         assert_eq!(asked_at(2, f, holds), Outcome::Violated);

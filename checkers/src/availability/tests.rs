@@ -87,12 +87,12 @@ fn a_grant_that_was_on_its_way_shows_nothing() {
 
 #[test]
 fn somebody_is_served() {
-    let said = THREE.accepts(
+    let summary = THREE.accepts(
         "
         p0       | A=R                 A=R
         crash s0 |    [                               ]",
     );
-    assert_eq!(said, "granted 1 of 1 time that a minority was down long enough");
+    assert_eq!(summary, "granted 1 of 1 time that a minority was down long enough");
 }
 
 #[test]

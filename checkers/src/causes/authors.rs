@@ -60,7 +60,7 @@ impl<'a, 'run> Authors<'a, 'run> {
             let worker = evidence.run.info.worker_of(claim.process);
             claims.entry(worker).or_default().push(claim);
         }
-        let places = evidence.claims.claims.iter().filter_map(|claim| told_place(evidence, claim));
+        let places = evidence.claims.claims.iter().filter_map(|claim| queue_place(evidence, claim));
         let ends: BTreeSet<String> = places.map(|place| format!("{place:010}")).collect();
         let end = |name: &str| name.get(name.len().checked_sub(10)?..).map(str::to_owned);
         let names = ledger.entries().iter().map(|entry| ledger.name(entry.object));
@@ -106,9 +106,9 @@ impl<'a, 'run> Authors<'a, 'run> {
         let is_one = asking.len() == 1;
         let placed = self.of_place(&asking, entry);
         if placed.is_some() || (self.has_places && asking.len() > 1) {
-            let untold =
-                asking.into_iter().filter(|claim| told_place(self.evidence, claim).is_none());
-            return placed.or_else(|| first(&untold.collect::<Vec<_>>()));
+            let unplaced =
+                asking.into_iter().filter(|claim| queue_place(self.evidence, claim).is_none());
+            return placed.or_else(|| first(&unplaced.collect::<Vec<_>>()));
         }
         let renews = self.writers.get(&(entry.server, entry.object)).is_some_and(|it| it.1);
         let next = self.granted_next(&asking, place, entry);
@@ -175,7 +175,7 @@ impl<'a, 'run> Authors<'a, 'run> {
         let name = self.ledger.name(entry.object);
         let is_its = |place| name.ends_with(&format!("{place:010}"));
         let owner =
-            asking.iter().find(|claim| told_place(self.evidence, claim).is_some_and(is_its));
+            asking.iter().find(|claim| queue_place(self.evidence, claim).is_some_and(is_its));
         owner.map(|claim| claim.process)
     }
 
@@ -197,12 +197,12 @@ impl<'a, 'run> Authors<'a, 'run> {
         asking.iter().filter_map(granted).min().map(|(_, worker)| worker)
     }
 
-    /// The time of the request that a claim was granted, where its grant tells that by a right
+    /// The time of the request that a claim was granted, where its grant reports that by a right
     /// clock, else of the first.
     fn asked_ns(&self, claim: &Claim) -> u64 {
         let first_ns = self.evidence.time(claim.invoke);
-        let told = |ok| Some((ok, self.evidence.facts(ok)?.asked_ns?));
-        let Some((ok, asked_ns)) = claim.granted().and_then(told) else { return first_ns };
+        let request = |ok| Some((ok, self.evidence.facts(ok)?.asked_ns?));
+        let Some((ok, asked_ns)) = claim.granted().and_then(request) else { return first_ns };
         let asking = first_ns..self.evidence.time(ok);
         match Troubles::of(self.evidence, claim.process, asking).had(Trouble::ClientClock) {
             true => first_ns,
@@ -222,8 +222,8 @@ impl<'a, 'run> Authors<'a, 'run> {
     }
 }
 
-/// The place in the queue that the grant of a claim tells.
-fn told_place(evidence: &Evidence<'_>, claim: &Claim) -> Option<u64> {
+/// The place in the queue that the grant of a claim reports.
+fn queue_place(evidence: &Evidence<'_>, claim: &Claim) -> Option<u64> {
     evidence.facts(claim.granted()?)?.place
 }
 

@@ -373,7 +373,7 @@ fn in_common(ledger: &Ledger) -> HashSet<u32, FxBuildHasher> {
 pub(super) enum ClaimStep {
     /// It asks for the lock.
     Asking,
-    /// It believes that it holds the lock, or did until it was told otherwise.
+    /// It believes that it holds the lock, or did until it learned otherwise.
     Holding,
     /// It frees the lock.
     Releasing,

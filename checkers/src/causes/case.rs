@@ -52,10 +52,10 @@ impl<'a> Case<'a> {
     /// run: the store's ledger knows the owner of a thing, and the holders of a semaphore only where
     /// each has put something of its own there.
     pub(crate) fn ownership(&self) -> Option<&Books> {
-        let is_told =
+        let is_known =
             |books: &Books| self.run.info.lock.promises.permits == 1 || books.tell_all(self);
         let ledger = || self.run.ledger.as_ref();
-        let read = || ledger().and_then(|ledger| Books::of(self, ledger)).filter(is_told);
+        let read = || ledger().and_then(|ledger| Books::of(self, ledger)).filter(is_known);
         self.books.get_or_init(read).as_ref()
     }
 

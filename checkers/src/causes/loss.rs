@@ -239,7 +239,7 @@ fn was_thought_overdue(evidence: &Evidence<'_>, claim: &Claim, lost: &Lost) -> b
 }
 
 /// Returns true if a lock ran out less than a ttl after its client had asked for more time, and been
-/// told that it has it, by right clocks.
+/// granted it, by right clocks.
 fn was_extended_in_vain(evidence: &Evidence<'_>, claim: &Claim, lost: &Lost) -> bool {
     let process = Process::Client(claim.process);
     let events = evidence.run.history.events().iter().skip(claim.granted().unwrap_or(0) as usize);

@@ -46,7 +46,7 @@ pub use case::Case;
 pub(crate) struct Occurrence {
     /// The cause of the anomaly, as far as it is known.
     pub(crate) cause: Causes,
-    /// The clarity with which it shows: of several, the clearest is told.
+    /// The clarity with which it shows: of several, the clearest is reported.
     pub(crate) clarity: u64,
     /// The events that prove it.
     pub(crate) witness: Vec<u64>,
@@ -336,17 +336,17 @@ pub(crate) fn of_token(case: &Case<'_>, before: &Claim, later: &Claim) -> Causes
     if wiped { Cause::ServerForgets.into() } else { Cause::Recipe.into() }
 }
 
-/// Returns true if a lock stands in the name of a client that was told "no" at this event. A place
-/// in a queue is no lock yet; and what an earlier worker of the client gave up may stand there too.
+/// Returns true if a lock stands in the name of a client that was refused at this event. A place in
+/// a queue is no lock yet; and what an earlier worker of the client gave up may stand there too.
 pub(crate) fn left_standing(case: &Case<'_>, claim: &Claim, at: u64) -> bool {
     let info = &case.run.info;
     let tells = info.lock.shape == Shape::One && !info.lock.promises.fifo && info.workers == 1;
     let Some(books) = case.ownership().filter(|_| tells) else { return false };
-    let told_ns = case.time(at);
+    let refused_ns = case.time(at);
     // A client that gives up its session knows that the servers do so a little later.
     let outlasts = |gone: &books::Changed| match gone.change {
-        Change::SessionEnded(_) => gone.at_ns > told_ns.saturating_add(info.recovery_ns()),
-        _ => gone.at_ns > told_ns,
+        Change::SessionEnded(_) => gone.at_ns > refused_ns.saturating_add(info.recovery_ns()),
+        _ => gone.at_ns > refused_ns,
     };
     let stands = |write: &Written| {
         books.after(*write).first().is_none_or(outlasts) && books.is_a_lock(write.thing)
@@ -354,7 +354,7 @@ pub(crate) fn left_standing(case: &Case<'_>, claim: &Claim, at: u64) -> bool {
     books.taken(case, claim).iter().any(stands)
 }
 
-/// The cause for which the store counts a client as the holder that was told that it is not.
+/// The cause for which the store counts a client as the holder though it was refused the lock.
 pub(crate) fn of_phantom(case: &Case<'_>, claim: &Claim) -> Causes {
     match case.ownership() {
         Some(_) => match reply_lost(case, claim) {
@@ -394,8 +394,8 @@ fn reply_lost_during(case: &Case<'_>, claim: &Claim, during: &Range<u64>) -> Cau
     if hit { Cause::ReplyLost } else { Cause::Recipe }
 }
 
-/// The cause for which a release that was answered at an event was said to have failed, though by
-/// the ledger it removed all that its client had taken; `None`: it did not.
+/// The cause for which a release was answered `fail` at an event, though by the ledger it removed
+/// all that its client had taken; `None`: it did not.
 pub(crate) fn of_denied_release(case: &Case<'_>, claim: &Claim, at: u64) -> Option<Cause> {
     // Which worker of a client removed something is no more than inferred.
     let books = case.ownership().filter(|_| case.run.info.workers == 1)?;

@@ -162,8 +162,8 @@ fn owner(evidence: &Evidence<'_>, claim: &Claim) -> (u32, usize) {
     (evidence.run.info.client_of(claim.process), claim.key)
 }
 
-/// Returns true if two claims have places of their own in a queue: they can be told apart, if not
-/// by whose client they are.
+/// Returns true if two claims have places of their own in a queue, by which they can be
+/// distinguished even if they are of one client.
 fn has_own_place(evidence: &Evidence<'_>, one: &Claim, other: &Claim) -> bool {
     let place = |claim: &Claim| claim.granted().and_then(|ok| evidence.facts(ok)?.place);
     place(one).zip(place(other)).is_some_and(|(one, other)| one != other)

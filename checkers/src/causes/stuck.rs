@@ -153,7 +153,8 @@ fn part_of_one_gone<'a>(
 }
 
 /// The cause for which a lock ran out that nobody has taken since: its holder did not free it, and
-/// so nobody told those who wait to be told. (Who waits for the store itself was not woken by it.)
+/// so nobody notified those who wait for its message. (Where the store itself wakes its waiters, it
+/// was the store that did not.)
 fn ran_out(case: &Case<'_>, books: &Books, key: usize, at_ns: u64) -> Option<Cause> {
     if case.run.info.lock.promises.wakes.is_some() {
         return None;
@@ -285,7 +286,7 @@ fn left_behind(
     }
     if asks(case, claim, left.at_ns) {
         return Some(match books.taken(case, claim).len() {
-            // It may be a place in a queue of which its author has not told.
+            // It may be a place in a queue that its author has not reported.
             1 => reply_lost(case, claim),
             _ if is_of_another(case, books, claim) => Cause::LateRequest,
             _ => Cause::ReplyLost,

@@ -4,7 +4,7 @@ use crate::picture::picture;
 use crate::{CHECKERS, Case};
 use base::{CANCELLED, Cause, Ensemble, F, History, Kind, Run};
 
-/// The causes of an anomaly in a run, in the order in which they are told.
+/// The causes of an anomaly in a run, in the order in which they are reported.
 fn causes_in(run: &Run, anomaly: &str) -> Vec<Option<Cause>> {
     let case = Case::of(run);
     let verdicts = CHECKERS.iter().map(|checker| checker.check(&case));
@@ -722,7 +722,7 @@ fn a_lock_that_stays_taken_is_explained_by_what_stands_there() {
     assert_eq!(stuck(refused), Some(Cause::ReleaseLost));
     let by_itself = refused.replace("[   ]", "");
     assert_eq!(stuck(&by_itself), Some(Cause::Recipe));
-    // The server was down when the release began, and up again when its client was told.
+    // The server was down when the release began, and up again when its client was answered.
     let refused = release.replace("a-A==r-?", "a-A==r--!") + "\n        crash s0 |      []";
     assert_eq!(stuck(&refused), Some(Cause::ReleaseLost));
     let back = died.replace("store    |  0", "store    |  0   l s");
@@ -930,7 +930,7 @@ fn a_phantom_that_needs_no_fault_needs_none_under_one() {
 }
 
 #[test]
-fn anomalies_of_one_name_and_two_causes_are_told_apart() {
+fn anomalies_of_one_name_and_two_causes_are_distinguished() {
     let text = "
         p0       | a-A==========R
         p1       |    a--A==R
@@ -1083,8 +1083,8 @@ fn without_a_ledger_the_claims_say_which_causes_need_no_fault() {
     assert_eq!(of(&picture(&recovered)), [Cause::Recovery, Cause::Recipe]);
     // Clients that tell no places at all say nothing about who has one.
     assert_eq!(of(&queue(text)), [Cause::Recipe]);
-    let told = text.replace("a-A==", "a-A1=");
-    assert_eq!(of(&queue(&told)), [Cause::NothingTaken, Cause::Recipe]);
+    let placed = text.replace("a-A==", "a-A1=");
+    assert_eq!(of(&queue(&placed)), [Cause::NothingTaken, Cause::Recipe]);
     let mut shared = picture(text);
     shared.info.run.clients = 1;
     shared.info.workers = 2;
@@ -1410,7 +1410,7 @@ fn a_release_that_takes_another_permit_than_its_own_is_foreign() {
 }
 
 #[test]
-fn the_holders_of_a_semaphore_that_count_themselves_are_not_told_apart() {
+fn the_holders_of_a_semaphore_that_count_themselves_are_not_distinguished() {
     let counted = "
         pause c0 |     [           ]
         p0       | a-A==================O

@@ -60,8 +60,8 @@ impl FaultReach<'_> {
         self.reached_ns as f64 / self.needed_ns.max(1) as f64
     }
 
-    /// Tells in words how far it went.
-    pub(super) fn told(&self) -> String {
+    /// Describes how far it went.
+    pub(super) fn describe(&self) -> String {
         let Self { fault_span, reached_ns, needed_ns } = self;
         let (reached, needed) = (seconds(*reached_ns), seconds(*needed_ns));
         match fault_span.fault.spec().matters {

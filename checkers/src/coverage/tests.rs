@@ -108,8 +108,8 @@ fn those_contend_for_whom_too_few_permits_are_left() {
         run
     };
     misses(&semaphore(BUSY, 2), "nobody had to wait");
-    let told = covered(&semaphore(&BUSY.replace("p1 ", "p1*2 "), 2));
-    assert!(told.starts_with("10 grants by 2 processes, 5 contended"), "{told}");
+    let summary = covered(&semaphore(&BUSY.replace("p1 ", "p1*2 "), 2));
+    assert!(summary.starts_with("10 grants by 2 processes, 5 contended"), "{summary}");
     misses(&semaphore(&BUSY.replace("p1 ", "p1*2 "), 3), "nobody had to wait");
 }
 

@@ -80,7 +80,7 @@ fn a_semaphore_counts_permits_and_not_holders() {
 }
 
 #[test]
-fn an_over_admission_is_told_in_permits_with_all_who_hold_them() {
+fn an_over_admission_is_described_in_permits_with_all_who_hold_them() {
     let verdict = TWO_PERMITS.judge(
         "
         p0       | A=======R
@@ -265,10 +265,10 @@ fn different_locks_never_conflict() {
 
 #[test]
 fn what_was_granted_is_counted_with_its_holders() {
-    let said = ANY.accepts("p0 | A=R A=R");
-    assert_eq!(said, "2 grants to 1 process, and no hold forbade another");
-    let said = ANY.accepts("p0 | A=R A=R\np1 |          A");
-    assert_eq!(said, "3 grants to 2 processes, and no hold forbade another");
+    let summary = ANY.accepts("p0 | A=R A=R");
+    assert_eq!(summary, "2 grants to 1 process, and no hold forbade another");
+    let summary = ANY.accepts("p0 | A=R A=R\np1 |          A");
+    assert_eq!(summary, "3 grants to 2 processes, and no hold forbade another");
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn the_fault_of_a_client_that_came_back_is_its_own() {
 }
 
 #[test]
-fn the_news_of_a_grant_that_came_late_is_told_with_its_pause() {
+fn the_reply_to_an_acquire_that_came_late_is_reported_with_its_pause() {
     let verdict = ANY.judge(
         "
         p0       | a-------A=R
@@ -346,7 +346,7 @@ fn the_news_of_a_grant_that_came_late_is_told_with_its_pause() {
 }
 
 #[test]
-fn a_server_fault_is_told_when_no_client_was_hit() {
+fn a_server_fault_is_reported_when_no_client_was_hit() {
     let verdict = ANY.judge(
         "
         p0      | A=====
@@ -363,7 +363,7 @@ fn a_server_fault_is_told_when_no_client_was_hit() {
 }
 
 #[test]
-fn a_server_fault_is_told_beside_one_that_hit_a_client_if_it_may_be_the_cause() {
+fn a_server_fault_is_reported_beside_one_that_hit_a_client_if_it_may_be_the_cause() {
     for (client, fault) in [(0, "pause s0"), (0, "wipe s0"), (1, "wipe s0")] {
         let verdict = ANY.judge(&format!(
             "
@@ -465,8 +465,8 @@ fn the_only_reader_may_upgrade() {
 }
 
 #[test]
-fn whoever_frees_the_lock_of_a_holder_is_told_with_its_faults() {
-    let said = ANY.judge(
+fn whoever_frees_the_lock_of_a_holder_is_reported_with_its_faults() {
+    let verdict = ANY.judge(
         "
         p2       | A=r----------R
         p0       |   a--A========R
@@ -474,9 +474,12 @@ fn whoever_frees_the_lock_of_a_holder_is_told_with_its_faults() {
         pause c2 |   [         ]
         store    | 2  x 0   c 1",
     );
-    let double = said.anomalies.iter().find(|it| it.name == "double hold").expect("seen");
-    let told = &double.explanation;
+    let double = verdict.anomalies.iter().find(|it| it.name == "double hold").expect("seen");
+    let explanation = &double.explanation;
     let freed = "process 2 began to release at 0.200 s (it removed the lock of another)";
-    assert!(told.contains(freed) && told.contains("was paused at 0.200 s"), "{told}");
+    assert!(
+        explanation.contains(freed) && explanation.contains("was paused at 0.200 s"),
+        "{explanation}"
+    );
     assert_eq!((double.faults.len(), double.witness.len()), (1, 5), "{double:?}");
 }

@@ -82,10 +82,10 @@ fn a_holder_that_takes_its_lock_again_overtakes_nobody() {
 #[test]
 fn overtakers_are_counted_up_to_sixteen_a_client() {
     let alone = Gallery { checker: &Fairness, info: |info| info.run.clients = 1 };
-    for (overtakers, told) in [(12, "at most 12 overtook"), (20, "at most 16 overtook")] {
+    for (overtakers, expected) in [(12, "at most 12 overtook"), (20, "at most 16 overtook")] {
         let grants = "AR".repeat(overtakers);
-        let said = alone.judge(&format!("p0 | a\np1 |  {grants}"));
-        assert!(said.summary.contains(told), "{said:?}");
+        let verdict = alone.judge(&format!("p0 | a\np1 |  {grants}"));
+        assert!(verdict.summary.contains(expected), "{verdict:?}");
     }
 }
 
@@ -106,13 +106,13 @@ fn few_that_come_later_starve_nobody() {
             info.run.clients = 1;
         },
     };
-    let said = alone.accepts(
+    let summary = alone.accepts(
         "
         p0 | A2=R                 A3=R
         p1 |  a--------------------------
         p2 |     S=RS=RS=R",
     );
-    assert!(said.contains("at most 4 overtook one acquire"), "{said}");
+    assert!(summary.contains("at most 4 overtook one acquire"), "{summary}");
 }
 
 /// A semaphore of two permits is free for one acquire and not for another, which asks for more.
@@ -148,10 +148,13 @@ fn readers_in_turn(each: usize) -> Verdict {
 
 #[test]
 fn a_writer_starves_behind_readers_though_there_is_no_queue() {
-    let said = readers_in_turn(17);
-    assert!(said.shows("starvation"), "{said:?}");
-    let told = &said.anomalies[0].explanation;
-    assert!(told.contains("32 times to those who asked later, which is 16 times its"), "{told}");
+    let verdict = readers_in_turn(17);
+    assert!(verdict.shows("starvation"), "{verdict:?}");
+    let explanation = &verdict.anomalies[0].explanation;
+    assert!(
+        explanation.contains("32 times to those who asked later, which is 16 times its"),
+        "{explanation}"
+    );
     assert_eq!(readers_in_turn(15).outcome, Outcome::NotApplicable);
 }
 
@@ -254,12 +257,12 @@ fn grants_without_a_place_cannot_be_compared() {
 #[test]
 fn a_lock_without_an_order_is_only_measured() {
     let plain = Gallery { checker: &Fairness, info: |info| info.run.clients = 2 };
-    let said = plain.does_not_apply(
+    let summary = plain.does_not_apply(
         "
         p0 | a--------A=R
         p1 | A=R A=RA=R",
     );
-    assert!(said.contains("at most 3 overtook one acquire, Jain's index 800 ‰"), "{said}");
+    assert!(summary.contains("at most 3 overtook one acquire, Jain's index 800 ‰"), "{summary}");
     let measures = plain.judge("p0 | A=R").measures;
     assert_eq!(measures.iter().map(|m| m.value).collect::<Vec<_>>(), [0, 500]);
 }

@@ -41,14 +41,14 @@ fn it_is_smaller_than_one_long_before() {
 }
 
 #[test]
-fn the_reason_is_told_last() {
+fn the_reason_comes_last() {
     let verdict = FENCED.judge(
         "
         p0 | A5=R
         p1 |     A5=R",
     );
-    let told = &verdict.anomalies[0].explanation;
-    assert!(told.ends_with("; a later grant must have a greater token"), "{told}");
+    let explanation = &verdict.anomalies[0].explanation;
+    assert!(explanation.ends_with("; a later grant must have a greater token"), "{explanation}");
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn a_fault_between_the_wake_up_and_the_turn_is_a_reason() {
 }
 
 #[test]
-fn who_gives_up_wakes_others_before_it_is_told_so() {
+fn who_gives_up_wakes_others_before_it_is_answered() {
     let round_trip = |info: &mut base::RunInfo| {
         info.lock.promises.wakes = Some(Wakes::Next);
         info.slowest_message_ns = 50_000_000;
@@ -181,13 +181,13 @@ fn each_key_has_its_own_waiters() {
 #[test]
 fn who_declares_a_herd_is_only_measured() {
     let all = Gallery { checker: &Herd, info: |info| info.lock.promises.wakes = Some(Wakes::All) };
-    let said = all.does_not_apply(
+    let summary = all.does_not_apply(
         "
         p0 | A==R
         p1 | a---n
         p2 | a---nA=R",
     );
-    assert!(said.contains("one release woke at most 2"), "{said}");
+    assert!(summary.contains("one release woke at most 2"), "{summary}");
     let measures = all.judge("p0 | A==R\np1 | a---n\np2 | a---nA=R\np3 | a----n").measures;
     assert_eq!(measures.iter().map(|m| m.value).collect::<Vec<_>>(), [3, 1, 3, 0]);
     let polls = Gallery { checker: &Herd, info: |_| {} };

@@ -83,12 +83,12 @@ fn one_key_depends_on_none() {
 
 #[test]
 fn as_many_chances_are_taken_as_missed() {
-    let said = TWO.accepts(
+    let summary = TWO.accepts(
         "
         p0    | A====R    A====R    A====R    A====R    A====R    A====R
         p1/k1 |  a-----A=R a-----A=R a-----A=R a-A=R     a-A=R     a-A=R",
     );
-    assert_eq!(said, "6 chances to be granted a free lock while another was held, 3 taken");
+    assert_eq!(summary, "6 chances to be granted a free lock while another was held, 3 taken");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn who_holds_the_other_lock_itself_has_no_chance() {
 }
 
 #[test]
-fn who_is_told_no_while_the_other_is_held_took_no_chance_and_missed_none() {
+fn who_is_refused_while_the_other_is_held_took_no_chance_and_missed_none() {
     TWO.unclear(
         "
         p0    | A====R    A====R    A====R

@@ -7,14 +7,14 @@ const ANY: Gallery = Gallery { checker: &Perf, info: |_| {} };
 
 #[test]
 fn times_are_those_between_question_and_answer() {
-    let said = ANY.measures(
+    let summary = ANY.measures(
         "
         p0 | a-A=r--R
         p1 | a---A=r-R
         p2 |          |",
     );
-    assert!(said.contains("to acquire took 200 ms (99 %: 400 ms)"), "{said}");
-    assert!(said.contains("to release 200 ms (99 %: 300 ms)"), "{said}");
+    assert!(summary.contains("to acquire took 200 ms (99 %: 400 ms)"), "{summary}");
+    assert!(summary.contains("to release 200 ms (99 %: 300 ms)"), "{summary}");
 }
 
 #[test]
@@ -31,8 +31,8 @@ fn each_time_is_measured() {
 
 #[test]
 fn a_release_of_unknown_outcome_took_no_known_time() {
-    let said = ANY.measures("p0 | A=r--?");
-    assert!(said.contains("to release 0 s ("), "{said}");
+    let summary = ANY.measures("p0 | A=r--?");
+    assert!(summary.contains("to release 0 s ("), "{summary}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::ops::Range;
 /// The culprit that keeps a stuck lock from everybody.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Culprit<'a> {
-    /// It was told that it did not get the lock, and the store counts it as the holder.
+    /// It was refused the lock, and the store counts it as the holder.
     Phantom,
     /// It sleeps, though the lock was freed: by a release that was answered there, if by one.
     Sleeper { claim: &'a Claim, freed: Option<u64> },

@@ -8,7 +8,7 @@ use histories::holds::Claim;
 use std::collections::BTreeMap;
 
 /// The first to wait for permits of a semaphore of which some are gone in the quiet phase: so many
-/// are free as any of those who wait asks for, for as long as its bound, all told, and never are
+/// are free as any of those who wait asks for, for as long as its bound, in total, and never are
 /// all of them held. Those that are left are in use for half of that time, so that holds that are
 /// too short to meet prove nothing.
 pub(super) fn gone(case: &Case<'_>, phase: &QuietPhase, key: usize) -> Option<usize> {

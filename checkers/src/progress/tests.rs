@@ -104,7 +104,7 @@ fn one_lock_of_two_is_stuck() {
 }
 
 #[test]
-fn whoever_is_not_told_that_a_lock_ran_out_waits_for_ever_because_of_its_holder() {
+fn whoever_is_not_notified_that_a_lock_ran_out_waits_for_ever_because_of_its_holder() {
     let cause = |text: &str| check(text).anomalies[0].cause;
     let died = "
         crash c0 |   [  ]
@@ -139,8 +139,8 @@ fn a_lock_that_never_promised_to_recover_is_stuck_for_good() {
         ";
     let verdict = check_unpromised(text);
     assert!(verdict.shows("deadlock"), "{verdict:?}");
-    let told = &verdict.anomalies[0].explanation;
-    assert!(told.ends_with("and the lock never promised to recover"), "{told}");
+    let explanation = &verdict.anomalies[0].explanation;
+    assert!(explanation.ends_with("and the lock never promised to recover"), "{explanation}");
     undecided(text, "2 acquires of the quiet phase ended in doubt");
 }
 
@@ -156,9 +156,9 @@ fn a_lock_that_is_left_taken_in_the_quiet_phase_is_stuck() {
     );
     assert!(verdict.shows("deadlock"), "{verdict:?}");
     assert_eq!(verdict.summary, "nobody was granted the lock in the last 2.1 s of the quiet phase");
-    let told = &verdict.anomalies[0].explanation;
+    let explanation = &verdict.anomalies[0].explanation;
     let within = "nobody had been granted it since 0.500 s, and the lock promises to be granted";
-    assert!(told.contains(within), "{told}");
+    assert!(explanation.contains(within), "{explanation}");
 }
 
 #[test]
@@ -348,8 +348,8 @@ fn stuck(rows: &str) -> String {
 }
 
 #[test]
-fn whoever_may_have_left_the_lock_taken_is_told() {
-    let told = [
+fn whoever_may_have_left_the_lock_taken_is_reported() {
+    let explanations = [
         "p0       | A=r--?",
         "p0       | A=R\n        p2       |   a--?",
         "p0       | A=R\n        p2       |   a--X",
@@ -365,7 +365,7 @@ fn whoever_may_have_left_the_lock_taken_is_told() {
         process 0 released at 0.200 s; process 1 asked at 0.400 s; process 2 died at 0.500 s while it asked; the run was over at 2.700 s and nobody had been granted the lock; all faults had been healed for 1.9 s, and the lock promises to be granted again within 1 s
         process 0 noticed that it may have lost the lock at 0.300 s; process 1 asked at 0.400 s; the run was over at 2.700 s and nobody had been granted the lock; all faults had been healed for 1.9 s, and the lock promises to be granted again within 1 s
         process 0 released at 0.200 s; server 0 crashed and lost its data at 0.300 s and was started again at 0.400 s; process 1 asked at 0.400 s; the run was over at 2.700 s and nobody had been granted the lock; all faults had been healed for 1.9 s, and the lock promises to be granted again within 1 s
-        process 0 released at 0.200 s; process 1 asked at 0.400 s; process 0's release ended unknown at 0.500 s; the run was over at 2.700 s and nobody had been granted the lock; all faults had been healed for 1.9 s, and the lock promises to be granted again within 1 s"#]].assert_eq(&told.join("\n"));
+        process 0 released at 0.200 s; process 1 asked at 0.400 s; process 0's release ended unknown at 0.500 s; the run was over at 2.700 s and nobody had been granted the lock; all faults had been healed for 1.9 s, and the lock promises to be granted again within 1 s"#]].assert_eq(&explanations.join("\n"));
 }
 
 const WOKEN: Gallery = Gallery {
@@ -464,7 +464,7 @@ fn who_asks_again_and_again_cannot_lose_a_wake_up() {
 }
 
 #[test]
-fn a_client_is_told_no_and_holds_the_lock() {
+fn a_client_is_refused_and_holds_the_lock() {
     WOKEN.rejects("p0 | a---~ a---~", "phantom holder", 2);
     WOKEN.rejects(
         "
@@ -478,16 +478,16 @@ fn a_client_is_told_no_and_holds_the_lock() {
 }
 
 #[test]
-fn the_ledger_shows_that_a_client_was_told_no_and_holds_the_lock() {
-    let told = |store: &str| {
+fn the_ledger_shows_that_a_client_was_refused_and_holds_the_lock() {
+    let is_phantom = |store: &str| {
         let verdict = check(&format!("p0    | a---!\np1    |         A==R\nstore | {store}"));
         verdict.shows("phantom holder")
     };
-    assert!(told("  0     x 1  b"));
-    assert!(!told("  0a      1  b"), "it took it back");
-    assert!(!told("  0x      1  b"), "its time was over");
-    assert!(!told("  0       1  b"), "others write it while it stands");
-    assert!(!told("  0     x"), "nobody else had it");
+    assert!(is_phantom("  0     x 1  b"));
+    assert!(!is_phantom("  0a      1  b"), "it took it back");
+    assert!(!is_phantom("  0x      1  b"), "its time was over");
+    assert!(!is_phantom("  0       1  b"), "others write it while it stands");
+    assert!(!is_phantom("  0     x"), "nobody else had it");
 }
 
 /// Returns the time from a holder's death to the next grant of the lock, in tenths of a second.
@@ -622,7 +622,7 @@ fn a_lock_that_is_stuck_for_another_reason_has_lost_no_wake_up() {
 }
 
 #[test]
-fn a_lock_that_a_phantom_keeps_from_everybody_is_told_once() {
+fn a_lock_that_a_phantom_keeps_from_everybody_is_reported_once() {
     WOKEN.rejects(
         "
         p0  | a---~
@@ -708,7 +708,7 @@ fn a_lock_that_was_stuck_until_a_client_was_given_up_was_stuck() {
         let verdict = check(text);
         assert_eq!(verdict.anomalies, [], "{text}");
     }
-    // Unless it has to wait for it, or is told no.
+    // Unless it has to wait for it, or is refused.
     for text in [
         "
         p0  | A=R

@@ -45,14 +45,14 @@ fn overtaken(case: &Case<'_>, bypass: &Bypass) -> Slept {
     Slept { key: claim.key, cause: Cause::Recipe.into(), witness, reason }
 }
 
-/// Returns the event at which a claim was told "no" while the lock stood in its client's name.
+/// Returns the event at which a claim was refused while the lock stood in its client's name.
 pub(super) fn is_phantom(case: &Case<'_>, claim: &Claim) -> Option<u64> {
     let AcquireAnswer::Failed(at) = claim.answer else { return None };
-    let said = case.facts(at).and_then(|facts| facts.held);
-    said.unwrap_or_else(|| causes::left_standing(case, claim, at)).then_some(at)
+    let held = case.facts(at).and_then(|facts| facts.held);
+    held.unwrap_or_else(|| causes::left_standing(case, claim, at)).then_some(at)
 }
 
-/// Acquires that were told "no" while the lock stood in their client's name.
+/// Acquires that were refused while the lock stood in their client's name.
 pub(super) fn phantom_holders(case: &Case<'_>) -> Vec<Anomaly> {
     let phantom = |claim: &Claim| {
         let at = is_phantom(case, claim)?;

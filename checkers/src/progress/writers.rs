@@ -10,7 +10,7 @@ use histories::holds::Claim;
 
 /// The first writer of a lock that no writer is granted in the quiet phase, if the lock is free
 /// while one asks for it: at one stretch for as long as it takes to pick it up, or for as long as
-/// its bound, all told. A reader counts as one that has it from its first request on.
+/// its bound, in total. A reader counts as one that has it from its first request on.
 pub(super) fn shut_out(case: &Case<'_>, phase: &QuietPhase, key: usize) -> Option<usize> {
     let promises = case.run.info.lock.promises;
     let ours = || case.asked(key).map(|(_, claim)| claim);

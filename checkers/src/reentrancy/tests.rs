@@ -7,7 +7,7 @@ const AGAIN: Gallery =
     Gallery { checker: &Reentrancy, info: |info| info.lock.promises.reentrant = true };
 
 #[test]
-fn the_holder_is_told_no() {
+fn the_holder_is_refused() {
     AGAIN.rejects("p0 | A==a---!==R", "self-deadlock", 1);
 }
 

@@ -81,15 +81,15 @@ fn others_who_wait_are_no_reason() {
 /// removed whatever stood there.
 #[test]
 fn each_of_several_has_the_causes_that_it_can_have() {
-    let said = ANY.judge(
+    let verdict = ANY.judge(
         "
         p0    | A==r!
         p1/k1 | A=r-D
         p2/k1 |       A==r!",
     );
     let causes: Vec<String> =
-        said.anomalies.iter().map(|anomaly| anomaly.cause.to_string()).collect();
-    assert_eq!(said.summary, "2 of 3 releases failed without a reason");
+        verdict.anomalies.iter().map(|anomaly| anomaly.cause.to_string()).collect();
+    assert_eq!(verdict.summary, "2 of 3 releases failed without a reason");
     expect_test::expect![[r#"
         the recipe itself allows it, without any fault
         one of: another client's release freed the lock; the recipe itself allows it, without any fault"#]].assert_eq(&causes.join("\n"));
@@ -241,10 +241,10 @@ fn a_hold_has_run_out_at_the_moment_at_which_it_does() {
 
 #[test]
 fn those_that_succeeded_are_counted_beside_those_that_did_not() {
-    let said = ANY.judge(
+    let verdict = ANY.judge(
         "
         p0 | A==r!   A==N
         p1 |      A=O     A=O  A=O",
     );
-    assert_eq!(said.summary, "2 of 5 releases failed without a reason");
+    assert_eq!(verdict.summary, "2 of 5 releases failed without a reason");
 }

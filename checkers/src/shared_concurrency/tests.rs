@@ -44,13 +44,13 @@ fn most_of_them_enter_one_by_one() {
 
 #[test]
 fn as_many_enter_together_as_one_by_one() {
-    let said = SHARED.accepts(
+    let summary = SHARED.accepts(
         "
         p0 | A===R          A===R          A===R          A===R          A===R          A===R
         p1 |  s----S==R      s----S==R      s----S==R      s----S==R      s----S==R      s----S==R
         p2 |  s--------S=R   s--------S=R   s--------S=R   s-----S=R      s-----S=R      s-----S=R",
     );
-    assert!(said.starts_with("6 pairs"), "{said}");
+    assert!(summary.starts_with("6 pairs"), "{summary}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests of what is told of an anomaly, and in which words.
+//! Tests of the stories of anomalies: of their content and their words.
 
 use super::*;
 use crate::causes::Case;
@@ -9,16 +9,16 @@ use base::{ClockChange, Data, Direction, LinkFault};
 
 const ANY: Gallery = Gallery { checker: &Exclusion, info: |_| {} };
 
-fn told(text: &str) -> String {
-    told_by(&ANY, text)
+fn explanation(text: &str) -> String {
+    explanation_by(&ANY, text)
 }
 
-fn told_by(gallery: &Gallery, text: &str) -> String {
+fn explanation_by(gallery: &Gallery, text: &str) -> String {
     gallery.judge(text).anomalies[0].explanation.clone()
 }
 
-/// Returns the story of a lock whose inner release frees the outer hold, with what else was drawn.
-fn retold(rows: &str) -> String {
+/// Returns the explanation of an inner release that frees the outer hold, in a run with these rows.
+fn freed_by_inner(rows: &str) -> String {
     let again = Gallery { checker: &Reentrancy, info: |info| info.lock.promises.reentrant = true };
     let text = format!(
         "
@@ -26,11 +26,11 @@ fn retold(rows: &str) -> String {
         p1 | a-------A=R
         {rows}"
     );
-    told_by(&again, &text)
+    explanation_by(&again, &text)
 }
 
 #[test]
-fn numbers_are_told_as_people_read_them() {
+fn numbers_are_written_as_people_read_them() {
     assert_eq!(moment(61_002_999_999), "61.002 s");
     assert_eq!(moment(1_999_999), "0.001 s");
     assert_eq!([count(0, "grant"), count(1, "grant"), count(2, "grant")].join(", "), {
@@ -47,13 +47,13 @@ fn a_story_goes_on_as_long_as_its_steps_last_and_no_longer() {
 }
 
 #[test]
-fn a_cut_is_told_from_the_side_of_the_client() {
+fn a_cut_is_described_from_the_side_of_the_client() {
     for (cut, words) in [
         ("cut c0-s1", "was cut off from server 1 at"),
         ("cut c0>s1", "could not reach server 1 at"),
         ("cut s1>c0", "could not hear server 1 at"),
     ] {
-        let text = told(&format!(
+        let text = explanation(&format!(
             "
             p0        | A=====R
             p1        |     A=R
@@ -73,7 +73,7 @@ fn a_grant_that_ran_out_while_its_client_believed_in_it_says_when() {
         p1  |             A=R
         ";
     assert!(
-        told(run_out).contains("exclusively at 0.000 s (its lease expired at 1.000 s)"),
+        explanation(run_out).contains("exclusively at 0.000 s (its lease expired at 1.000 s)"),
         "{run_out}"
     );
     let in_time = "
@@ -81,41 +81,41 @@ fn a_grant_that_ran_out_while_its_client_believed_in_it_says_when() {
         p0  | A======R
         p1  |    A=R
         ";
-    assert!(!told(in_time).contains("expired"));
+    assert!(!explanation(in_time).contains("expired"));
     let just_in_time = "
         ttl | *
         p0  | ak-A=======R
         p1  |     A=R
         ";
-    assert!(!told(just_in_time).contains("expired"));
+    assert!(!explanation(just_in_time).contains("expired"));
 }
 
 #[test]
-fn events_are_retold_with_the_faults_of_their_processes_or_else_with_those_of_servers() {
+fn events_are_described_with_the_faults_of_their_processes_or_else_with_those_of_servers() {
     let plain = "process 0 acquired at 0.000 s, acquired at 0.300 s and began to release at 0.600 s; \
                  process 1 acquired at 0.800 s; the outer hold had not been released";
-    assert_eq!(retold(""), plain);
+    assert_eq!(freed_by_inner(""), plain);
     let pause = "pause c0 |     [ ]";
     let paused = "was paused at 0.400 s while it held";
-    assert!(retold(pause).contains(paused), "{}", retold(pause));
+    assert!(freed_by_inner(pause).contains(paused), "{}", freed_by_inner(pause));
     let both = format!("{pause}\n crash s0 |     [ ]");
-    assert_eq!(retold(&both), retold(pause));
-    let crashed = retold("crash s0 |     [ ]");
+    assert_eq!(freed_by_inner(&both), freed_by_inner(pause));
+    let crashed = freed_by_inner("crash s0 |     [ ]");
     assert!(crashed.contains("server 0 crashed at 0.400 s"), "{crashed}");
     // Nobody else's.
-    assert_eq!(retold("pause c3 |     [ ]\n p3 |     a---!"), plain);
+    assert_eq!(freed_by_inner("pause c3 |     [ ]\n p3 |     a---!"), plain);
 }
 
 #[test]
-fn what_a_release_removed_and_what_a_fault_did_to_a_server_is_retold() {
+fn what_a_release_removed_and_what_a_fault_did_to_a_server_is_described() {
     let any = |checker| Gallery { checker, info: |_| {} };
-    let nothing = told_by(&any(&ReleaseErrors), "p0 | A==N");
+    let nothing = explanation_by(&any(&ReleaseErrors), "p0 | A==N");
     assert!(nothing.contains("released at 0.300 s, which removed nothing;"), "{nothing}");
     let foreign = "
         p0       | A=====D
         p1       |    A==R
         ";
-    let loose = told_by(&any(&ForeignRelease), foreign);
+    let loose = explanation_by(&any(&ForeignRelease), foreign);
     assert!(loose.contains(", which removed whatever stood there"), "{loose}");
     let three = Gallery {
         checker: &Availability,
@@ -128,14 +128,14 @@ fn what_a_release_removed_and_what_a_fault_did_to_a_server_is_retold() {
         p0       | A=R                                  A=R
         p1       |     a----------------------------------A=R
         crash s0 |    [                               ]";
-    let down = told_by(&three, down);
+    let down = explanation_by(&three, down);
     assert!(down.contains("server 0 crashed at 0.300 s"), "{down}");
     assert!(down.contains("server 0 was started again at 3.500 s"), "{down}");
 }
 
 #[test]
-fn only_the_latest_two_faults_are_told_and_none_without_effect() {
-    let text = told(
+fn only_the_latest_two_faults_are_reported_and_none_without_effect() {
+    let text = explanation(
         "
         p0       | A==================R
         p1       |                 A=R
@@ -151,8 +151,8 @@ fn only_the_latest_two_faults_are_told_and_none_without_effect() {
 
 /// A holder that was paused for long was then cut off from every server in turn for a moment.
 #[test]
-fn the_fault_that_is_the_cause_is_told_though_others_came_later() {
-    let text = told(
+fn the_fault_that_is_the_cause_is_reported_though_others_came_later() {
+    let text = explanation(
         "
         p0        | a-A==================R
         p1        |   a-----------------A=R
@@ -168,8 +168,8 @@ fn the_fault_that_is_the_cause_is_told_though_others_came_later() {
 }
 
 #[test]
-fn a_fault_is_told_with_what_its_client_was_about() {
-    let text = told(
+fn a_fault_is_described_with_what_its_client_was_doing() {
+    let text = explanation(
         "
         p0       | a--------A=====R
         p1       |       A=====R
@@ -180,7 +180,7 @@ fn a_fault_is_told_with_what_its_client_was_about() {
 }
 
 #[test]
-fn a_fault_that_is_healed_later_is_told_without_its_heal() {
+fn a_fault_that_is_healed_later_is_reported_without_its_heal() {
     let verdict = ANY.judge(
         "
         p0      | A=====
@@ -246,7 +246,7 @@ fn faults_on_clients_have_their_words() {
 #[test]
 fn the_dead_are_killed_by_a_fault_or_die_of_their_own() {
     for (row, how) in [("crash c0", "was killed"), ("crash c4", "died"), ("pause c0", "died")] {
-        let text = told(&format!(
+        let text = explanation(&format!(
             "
             {row} |     [   ]
             p0       | A====X
@@ -258,7 +258,7 @@ fn the_dead_are_killed_by_a_fault_or_die_of_their_own() {
 }
 
 #[test]
-fn beliefs_are_the_holds_of_those_who_are_told_of() {
+fn beliefs_are_the_holds_of_the_processes_of_the_story() {
     let run = picture(
         "
         ttl | *

@@ -25,9 +25,9 @@ fn a_paused_writer_overwrites_what_the_next_holder_wrote() {
     assert_eq!(verdict.outcome, Outcome::Violated);
     assert_eq!(found(&verdict), [("lost update", 1), ("stale write accepted", 1)]);
     assert_eq!(verdict.summary, "2 writes accepted, among them 1 lost update and 1 stale write");
-    let told: Vec<_> = verdict.anomalies.iter().map(|a| a.explanation.as_str()).collect();
+    let explanations: Vec<_> = verdict.anomalies.iter().map(|a| a.explanation.as_str()).collect();
     assert_eq!(
-        told,
+        explanations,
         [
             "process 0 acquired exclusively at 0.000 s, read 0 at 0.100 s and was paused at \
              0.200 s while it held; process 1 wrote 1 at 0.700 s; process 0 ran on at 0.900 s and \
@@ -77,8 +77,8 @@ fn the_reader_that_was_overtaken_writes_first() {
 }
 
 #[test]
-fn a_fault_on_a_server_is_told_where_none_on_the_client_is_and_if_it_may_be_the_cause() {
-    let told = |rows: &str| {
+fn a_fault_on_a_server_is_reported_where_none_on_the_client_is_and_if_it_may_be_the_cause() {
+    let explanation = |rows: &str| {
         let text = format!(
             "
         p0      | Ag---------wR
@@ -87,8 +87,8 @@ fn a_fault_on_a_server_is_told_where_none_on_the_client_is_and_if_it_may_be_the_
         );
         ANY.judge(&text).anomalies[0].explanation.clone()
     };
-    assert!(told("wipe s0 |   [ ]").contains("server 0 crashed and lost its data"));
-    let both = |server| told(&format!("{server} s0 |   [ ]\n        pause c0 |   [ ]"));
+    assert!(explanation("wipe s0 |   [ ]").contains("server 0 crashed and lost its data"));
+    let both = |server| explanation(&format!("{server} s0 |   [ ]\n        pause c0 |   [ ]"));
     for text in [both("pause"), both("wipe")] {
         assert!(text.contains("process 0 was paused") && text.contains("server 0"), "{text}");
     }
@@ -107,15 +107,15 @@ fn a_write_that_arrives_after_its_hold_belongs_to_it_still() {
 
 #[test]
 fn who_was_never_granted_the_lock_writes() {
-    let said = ANY.judge(
+    let verdict = ANY.judge(
         "
         p0 | A=gw=R
         p1 |   a-!w",
     );
-    assert_eq!(found(&said), [("unguarded write", 1)]);
-    assert_eq!(said.summary, "2 writes accepted, among them 1 unguarded write");
-    let told = &said.anomalies[0].explanation;
-    assert!(told.contains("process 1 wrote at 0.500 s"), "{told}");
+    assert_eq!(found(&verdict), [("unguarded write", 1)]);
+    assert_eq!(verdict.summary, "2 writes accepted, among them 1 unguarded write");
+    let explanation = &verdict.anomalies[0].explanation;
+    assert!(explanation.contains("process 1 wrote at 0.500 s"), "{explanation}");
     ANY.rejects("p0 | A=gwR\np1 |       gw", "unguarded write", 1);
 }
 
@@ -127,13 +127,13 @@ fn a_write_of_ones_last_grant_is_guarded_and_one_that_is_fenced_off_does_no_harm
 
 #[test]
 fn holds_that_follow_each_other_lose_nothing() {
-    let said = ANY.accepts(
+    let summary = ANY.accepts(
         "
         p0 | AgwR    AgwR
         p1 |     AgwR
         ",
     );
-    assert_eq!(said, "3 writes accepted, none of them stale");
+    assert_eq!(summary, "3 writes accepted, none of them stale");
 }
 
 #[test]
@@ -179,26 +179,26 @@ fn another_vault_is_another_matter() {
 
 #[test]
 fn what_was_fenced_off_is_counted_by_what_it_was() {
-    let said = FENCED.accepts(
+    let summary = FENCED.accepts(
         "
         p0 | A1--g-----F--F--f
         p1 |     LA2-w
         ",
     );
     let off = "; 1 stale write and 2 stale reads fenced off";
-    assert_eq!(said, format!("1 write accepted, none of them stale{off}"));
+    assert_eq!(summary, format!("1 write accepted, none of them stale{off}"));
 }
 
 #[test]
 fn a_stale_write_that_was_fenced_off_breaks_nothing() {
-    let said = FENCED.accepts(
+    let summary = FENCED.accepts(
         "
         p0       | A1g--------fR
         p1       |      A2gwR
         pause c0 |    [    ]
         ",
     );
-    assert_eq!(said, "1 write accepted, none of them stale; 1 stale write fenced off");
+    assert_eq!(summary, "1 write accepted, none of them stale; 1 stale write fenced off");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_token_that_does_not_grow_cannot_hide_a_later_grant() {
 }
 
 #[test]
-fn without_an_accepted_write_nothing_can_be_said() {
+fn without_an_accepted_write_nothing_can_be_decided() {
     ANY.unclear(
         "
         p0 | AgR
@@ -280,13 +280,13 @@ fn a_late_write_belongs_to_the_hold_in_which_it_was_sent() {
 
 #[test]
 fn a_late_write_before_anybody_else_was_served_breaks_nothing() {
-    let said = ANY.accepts(
+    let summary = ANY.accepts(
         "
         p0 | AgWtR z
         p1 |          AgwR
         ",
     );
-    assert_eq!(said, "2 writes accepted, none of them stale");
+    assert_eq!(summary, "2 writes accepted, none of them stale");
 }
 
 #[test]
@@ -301,13 +301,13 @@ fn a_write_that_never_arrives_breaks_nothing() {
 
 #[test]
 fn a_late_write_that_was_fenced_off_breaks_nothing() {
-    let said = FENCED.accepts(
+    let summary = FENCED.accepts(
         "
         p0 | A1gWtR       Z
         p1 |        A2gwR
         ",
     );
-    assert_eq!(said, "1 write accepted, none of them stale; 1 stale write fenced off");
+    assert_eq!(summary, "1 write accepted, none of them stale; 1 stale write fenced off");
 }
 
 #[test]

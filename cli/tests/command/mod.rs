@@ -1,4 +1,4 @@
-//! The command as a user runs it: in a folder of its own, with an exit code and what it said.
+//! The command as a user runs it: in a folder of its own, with an exit code and its output.
 
 #![allow(dead_code, reason = "each of the tests has a use for some of it")]
 
@@ -25,12 +25,12 @@ impl Bench {
         command
     }
 
-    pub fn run(&self, args: &[&str]) -> Said {
-        Said::from(self.command(args).output().expect("picklock starts"))
+    pub fn run(&self, args: &[&str]) -> CommandOutput {
+        CommandOutput::from(self.command(args).output().expect("picklock starts"))
     }
 
     /// Runs a test in the simulator.
-    pub fn test(&self, algo: &str, nemesis: &str, seed: &str) -> Said {
+    pub fn test(&self, algo: &str, nemesis: &str, seed: &str) -> CommandOutput {
         let args = ["test", "--algo", algo, "--nemesis", nemesis, "--seed", seed];
         self.run(&[&args[..], &["--backend", "sim"]].concat())
     }
@@ -53,25 +53,25 @@ pub fn adapters_path() -> String {
 pub fn transcript(bench: &Bench, name: &str) {
     let path = format!("{}/tests/snapshots/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let mut said = String::new();
+    let mut output = String::new();
     for line in text.lines().filter_map(|line| line.strip_prefix("$ picklock")) {
         let args = shlex::split(line).expect("a command");
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        write!(said, "$ picklock{line}\n{}\n", bench.run(&args)).expect("a string takes all");
+        write!(output, "$ picklock{line}\n{}\n", bench.run(&args)).expect("a string takes all");
     }
     let version = concat!("picklock ", env!("CARGO_PKG_VERSION"));
-    expect_file![path].assert_eq(&said.replace(version, "picklock VERSION"));
+    expect_file![path].assert_eq(&output.replace(version, "picklock VERSION"));
 }
 
 /// The exit code and the output of a command.
 #[derive(Debug)]
-pub struct Said {
+pub struct CommandOutput {
     pub code: i32,
     pub out: String,
     pub err: String,
 }
 
-impl From<Output> for Said {
+impl From<Output> for CommandOutput {
     fn from(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         Self {
@@ -82,8 +82,8 @@ impl From<Output> for Said {
     }
 }
 
-/// All that was said, and the exit code of a failure.
-impl fmt::Display for Said {
+/// All of the output, and the exit code of a failure.
+impl fmt::Display for CommandOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.out, self.err)?;
         if self.code != 0 { writeln!(f, "exit code {}", self.code) } else { Ok(()) }
@@ -91,7 +91,7 @@ impl fmt::Display for Said {
 }
 
 #[allow(dead_code, reason = "each test file uses its own part of this")]
-impl Said {
+impl CommandOutput {
     /// Returns the stdout on one line.
     pub fn flat(&self) -> String {
         self.out.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -192,25 +192,25 @@ fn section(
 
 /// The reasons why a lock breaks, each once.
 fn reasons(text: &mut String, lock: &LockSpec) {
-    let mut told: Vec<String> = Vec::new();
+    let mut listed: Vec<String> = Vec::new();
     for known in lock.known() {
-        if !told.contains(&known.why) {
-            told.push(known.why);
+        if !listed.contains(&known.why) {
+            listed.push(known.why);
         }
     }
-    if told.is_empty() {
+    if listed.is_empty() {
         return;
     }
     *text += "\nKnown to break it:\n\n";
-    for why in told {
+    for why in listed {
         let _ = writeln!(text, "* {}", linked(&why));
     }
 }
 
 /// A reason with links to the stories that it names.
 fn linked(why: &str) -> String {
-    let told = with_links(why);
-    let Some((why, places)) = told.rsplit_once(" (docs/hazards.md") else { return told };
+    let text = with_links(why);
+    let Some((why, places)) = text.rsplit_once(" (docs/hazards.md") else { return text };
     let place = |place: &str| {
         let number = place.rsplit_once("#h").map_or("", |(_, number)| number);
         format!("[H{number}](hazards.md#h{number})")

@@ -6,7 +6,7 @@ use picklock::simulate;
 use picklock::suite::{SuiteEntry, search};
 use reports::hazards::{HAZARDS, Hazard, named};
 use reports::html::picture_file;
-use reports::reading::sentence;
+use reports::interpretation::sentence;
 use std::fmt::Write as _;
 
 use super::counterexamples::{Counterexample, of_entry};

@@ -14,7 +14,7 @@ fn docker(args: &[&str]) -> String {
 }
 
 #[test]
-fn what_a_run_cannot_remove_is_told_and_removed_later() {
+fn what_a_run_cannot_remove_is_reported_and_removed_later() {
     ensure_image(&|_| ()).unwrap_or_else(|error| panic!("{error}"));
     let (_place, temporary) = place();
     let test = || {
@@ -42,8 +42,8 @@ fn what_a_run_cannot_remove_is_told_and_removed_later() {
     assert_eq!(too_early.status.code(), Some(255), "{why}");
     assert!(why.contains("cannot remove a network"), "{why}");
     // Its own verdict does not matter: a busy machine may grant too little in so short a time.
-    let told = String::from_utf8_lossy(&next.stdout);
-    assert!([Some(0), Some(2)].contains(&next.status.code()), "{told}");
+    let stdout = String::from_utf8_lossy(&next.stdout);
+    assert!([Some(0), Some(2)].contains(&next.status.code()), "{stdout}");
     clean(&temporary);
     assert_eq!(in_docker(run.id()), 0);
 }

@@ -41,7 +41,7 @@ fn test(temporary: &Path, algo: &str, time_limit: &str) -> Child {
     test_on("local", temporary, algo, time_limit).spawn().expect("it starts")
 }
 
-/// Removes what is left, and returns what was said of it.
+/// Removes what is left, and returns the stdout of that.
 fn clean(temporary: &Path) -> String {
     let cleaned = picklock(temporary, &["clean"]).output().expect("it runs");
     String::from_utf8_lossy(&cleaned.stdout).into_owned()
@@ -104,9 +104,9 @@ fn a_run_that_is_ended_at_any_moment_leaves_nothing() {
         if signal == "-KILL" {
             until_no_processes(&temporary);
             let left = files(&temporary);
-            let said = clean(&temporary);
+            let report = clean(&temporary);
             let folders = if left == 1 { "1 folder" } else { "0 folders" };
-            assert!(said.contains(folders), "{what}: {said}");
+            assert!(report.contains(folders), "{what}: {report}");
         }
         assert_eq!((processes(&temporary), files(&temporary)), (0, 0), "{what}");
     }
@@ -122,9 +122,9 @@ fn a_second_signal_ends_a_run_at_once_and_says_what_is_left() {
         ended(run.id(), signal);
     }
     let output = run.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     let left = "ended at once; folders and containers of its servers may be left";
-    assert_eq!((output.status.code(), said.contains(left)), (Some(130), true), "{said}");
+    assert_eq!((output.status.code(), stderr.contains(left)), (Some(130), true), "{stderr}");
     until_no_processes(&temporary);
     assert!(clean(&temporary).contains(" 1 folder,"));
     assert_eq!((processes(&temporary), files(&temporary)), (0, 0));
@@ -136,9 +136,9 @@ fn runs_beside_each_other_and_beside_a_cleaning_hold() {
     let mut runs: Vec<Child> = (0..2).map(|_| test(&temporary, "redis-set-nx-px", "2s")).collect();
     let mut cleanings = 0;
     while runs.iter_mut().any(|run| run.try_wait().expect("a child").is_none()) {
-        let said = clean(&temporary);
+        let report = clean(&temporary);
         // (It may find processes of others that are just dying.)
-        assert!(said.contains(" 0 folders"), "{said}");
+        assert!(report.contains(" 0 folders"), "{report}");
         cleanings += 1;
     }
     assert!(cleanings > 1, "it was never cleaned beside them");
@@ -172,8 +172,8 @@ fn what_a_zombie_has_left_is_removed() {
         assert!(begun.elapsed() < LIMIT, "it lives on");
         sleep(Duration::from_millis(10));
     }
-    let said = clean(&temporary);
-    assert!(said.contains("1 folder"), "{said}");
+    let report = clean(&temporary);
+    assert!(report.contains("1 folder"), "{report}");
     assert_eq!(files(&temporary), 0);
     run.wait().expect("it has ended");
 }
@@ -202,11 +202,11 @@ fn a_run_in_another_namespace_is_left_alone_until_it_has_ended() {
     until_in_full_swing(&temporary);
     for args in [&["clean"][..], &["clean", "--all"]] {
         let cleaned = picklock(&temporary, args).output().expect("it runs");
-        let said = String::from_utf8_lossy(&cleaned.stdout).into_owned();
+        let report = String::from_utf8_lossy(&cleaned.stdout).into_owned();
         let seen = std::fs::read_link("/proc/self/ns/pid").expect("a namespace");
         // From within a container it cannot be seen that it lives, and `--all` means that.
         if args.len() == 1 || seen.to_string_lossy().contains("4026531836") {
-            assert!(said.contains(" 0 folders"), "{args:?}: {said}");
+            assert!(report.contains(" 0 folders"), "{args:?}: {report}");
         }
     }
     ended(run.id(), "-KILL");
@@ -249,7 +249,7 @@ fn a_run_in_containers_that_is_ended_at_any_moment_leaves_nothing() {
         until_no_processes(&temporary);
         let what = format!("{algo}, {signal} after {moment:?}");
         let begun = Instant::now();
-        // What the engine was told to make, it may make only now.
+        // The engine may make only now what it was asked to make.
         let mut clear = 0;
         while signal == "-KILL" && clear < 3 {
             assert!(begun.elapsed() < LIMIT, "{what}: {} things are left", in_docker(run.id()));

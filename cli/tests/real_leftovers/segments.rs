@@ -53,10 +53,10 @@ fn a_segment_of_a_run_that_is_removed_goes_with_it_and_no_other() {
         assert!(begun.elapsed() < LIMIT, "it is not mapped");
         sleep(Duration::from_millis(10));
     }
-    let said = clean(&temporary);
+    let report = clean(&temporary);
     let there = [&older, &used, &left].map(|segment| segment.0.exists());
     user.kill().expect("it lives");
     user.wait().expect("a child");
-    assert!(said.contains("1 folder") && files(&temporary) == 0, "{said}");
+    assert!(report.contains("1 folder") && files(&temporary) == 0, "{report}");
     assert_eq!(there, [true, true, false], "older, used, left");
 }

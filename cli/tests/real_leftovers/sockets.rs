@@ -139,7 +139,7 @@ impl ListeningSocket {
             || address == "00000000000000000000000001000000"
     }
 
-    /// The address, as a program is told it.
+    /// The address, in the form that a program takes.
     fn host(&self) -> String {
         let bytes = u32::from_str_radix(&self.address[self.address.len() - 8..], 16);
         let bytes = bytes.expect("a number").to_ne_bytes();
@@ -168,7 +168,7 @@ impl ListeningSocket {
     }
 
     /// Returns true if a member of a ZooKeeper has another one prove who it is: as a leader, or, in
-    /// an election, once that has told its number.
+    /// an election, once that has sent its number.
     fn asks_members(&self) -> bool {
         let questions = [MEMBER.to_vec(), [&[0; 8], MEMBER].concat()];
         questions.iter().any(|question| self.refuses(question, &MEMBER[..12]))

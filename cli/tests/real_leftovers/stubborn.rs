@@ -17,7 +17,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use testbed::{RealBackend, owner};
 
-/// A client that ignores signals, is never told to exit, and lives on after its harness has hung
+/// A client that ignores signals, is never asked to exit, and lives on after its harness has hung
 /// up.
 const STUBBORN: &str = r#"trap '' TERM INT HUP
 {

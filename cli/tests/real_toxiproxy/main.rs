@@ -52,10 +52,10 @@ fn holds(nemesis: &str, place: [&str; 2], words: &str) -> Vec<String> {
     server.add("theirs");
     let args = ["--nemesis", nemesis, "--time-limit", "6s", "--ttl", "1s"];
     let (output, folder) = run(&server.links(), &[&args[..], &place].concat());
-    let said = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     let why = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}{why}");
-    assert!(said.contains(&format!("--links {}", server.links())), "{said}");
+    assert_eq!(output.status.code(), Some(0), "{stdout}{why}");
+    assert!(stdout.contains(&format!("--links {}", server.links())), "{stdout}");
     let effects = effects(&folder);
     assert!(effects.iter().any(|(_, amount)| *amount > 0), "{effects:?}");
     assert!(

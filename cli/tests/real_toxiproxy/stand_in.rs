@@ -86,8 +86,9 @@ impl StandIn {
 
     /// The types of the toxics that it was asked for, each with its way.
     pub fn asked(&self) -> Vec<String> {
-        let told = |toxic: &Value| format!("{} {}", text(toxic, "type"), text(toxic, "stream"));
-        self.lock().asked.iter().map(told).collect()
+        let described =
+            |toxic: &Value| format!("{} {}", text(toxic, "type"), text(toxic, "stream"));
+        self.lock().asked.iter().map(described).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

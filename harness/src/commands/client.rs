@@ -10,8 +10,8 @@ use trial::ClientTrial;
 use super::{Failure, tested};
 use crate::Exit;
 use crate::cli::{ClientArgs, ClientCheckArgs, ClientCommands};
-use crate::manner::hint;
 use crate::output::say;
+use crate::output_style::hint;
 use crate::setup::Setup;
 use crate::worlds::{Start, choose};
 

@@ -9,8 +9,8 @@ use stores::StoreId;
 use super::Failure;
 use crate::Exit;
 use crate::cli::{DoctorArgs, Format};
-use crate::manner::{style, told};
 use crate::output::say;
+use crate::output_style::{render, style};
 use crate::worlds::{self, RunWorld, toxiproxy};
 
 /// The findings: one for each backend and topology, and one for each ability.
@@ -107,7 +107,7 @@ fn abilities() -> impl Iterator<Item = Ability> {
 pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     let findings = Findings::look();
     match args.format {
-        Format::Human => say(&told(&human(&findings)))?,
+        Format::Human => say(&render(&human(&findings)))?,
         Format::Json => say(&format!("{:#}\n", as_json(&findings)))?,
     }
     Ok(if findings.is_complete() { Exit::Held } else { Exit::Inconclusive })

@@ -12,9 +12,9 @@ use super::{Failure, ended, interruptible, note_interruption, writable};
 use crate::Exit;
 use crate::cli::ExploreArgs;
 use crate::exhaustive::{Enumerated, Enumeration, Finding, Found};
-use crate::manner;
 use crate::nearest::Unlisted;
 use crate::output::OutputLosses;
+use crate::output_style;
 use crate::setup::{check_task, task};
 use error::EnumerationError;
 
@@ -32,10 +32,10 @@ pub fn run(args: &ExploreArgs) -> Result<Exit, Failure> {
     });
     spinner.finish_and_clear();
     let enumerated = Enumerated::new(enumeration.case().clone(), found);
-    let told = || told(&enumeration, &enumerated.found);
+    let text = || summary(&enumeration, &enumerated.found);
     note_interruption(&stop);
     let mut losses = OutputLosses::default();
-    tell_result(&enumerated, told, args.format, args.out.as_deref(), &mut losses)?;
+    tell_result(&enumerated, text, args.format, args.out.as_deref(), &mut losses)?;
     Ok(ended(losses.end(enumerated.outcome()), &stop))
 }
 
@@ -82,7 +82,7 @@ fn enumeration(args: &ExploreArgs) -> Result<Enumeration, EnumerationError> {
 
 fn spinner() -> ProgressBar {
     let spinner = ProgressBar::new_spinner();
-    spinner.set_draw_target(manner::progress());
+    spinner.set_draw_target(output_style::progress());
     let style = "{elapsed_precise} {spinner} {msg}";
     spinner.set_style(ProgressStyle::with_template(style).expect("a valid template"));
     spinner
@@ -95,7 +95,7 @@ fn message(progress: SearchProgress) -> String {
 }
 
 /// The result, for people.
-fn told(enumeration: &Enumeration, found: &Found) -> String {
+fn summary(enumeration: &Enumeration, found: &Found) -> String {
     let extent = &found.extent;
     let mut text = format!(
         "picklock {}: {}\n\n{} and {} between them, {} of which led to a state that was known; {}\n",
@@ -152,7 +152,7 @@ fn schedules(extent: &Extent) -> String {
     format!("they stand for {schedules} of at most {depth}")
 }
 
-/// The shortest way to an anomaly, step by step; of one that follows from another that is told,
+/// The shortest way to an anomaly, step by step; of one that follows from another one,
 /// only its length.
 fn counterexample(enumeration: &Enumeration, finding: &Finding, found: &Found) -> String {
     let Finding { anomaly, steps, states, .. } = finding;

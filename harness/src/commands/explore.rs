@@ -16,11 +16,11 @@ use super::{
 use crate::Exit;
 use crate::cli::{ExploreArgs, Format};
 use crate::explore::{MIN_HELD, Missing, Search, Sighting, Tally, search};
-use crate::manner::{self, quiet, told};
 use crate::output::{OutputLosses, note, say, write_whole};
+use crate::output_style::{self, quiet, render};
 use crate::schedule::{Schedule, Shows};
 use crate::setup::{Setup, replay_command};
-use crate::shrink::{CutShort, Shrunk, is_robust, is_small, shrink, size, told as tell_story};
+use crate::shrink::{CutShort, Shrunk, is_robust, is_small, render_story, shrink, size};
 use crate::simulate;
 use crate::threads::cores;
 
@@ -103,14 +103,14 @@ fn shrink_all(
             .with_context(|| format!("cannot make `{}`", folder.display()));
         let stored = made.and_then(|()| write_whole(&path, &schedule.to_json()));
         if args.format == Format::Human && !quiet() {
-            let story =
-                tell_story(lock, &schedule, true, manner::style()).map_err(Failure::could_not)?;
+            let story = render_story(lock, &schedule, true, output_style::style())
+                .map_err(Failure::could_not)?;
             let again = match &stored {
                 Ok(()) => format!(":\n  picklock replay {}", path.display()),
                 Err(_) => String::new(),
             };
             let shrunk = format!("shrunk in {}{again}\n", counted(tried, "run", "runs"));
-            losses.note(say(&format!("\n{story}\n{}", told(&shrunk))));
+            losses.note(say(&format!("\n{story}\n{}", render(&shrunk))));
         }
         losses.note(stored);
     }
@@ -120,7 +120,7 @@ fn shrink_all(
 /// Says something in the result where people read that, else beside it.
 fn tell_of(args: &ExploreArgs, what: &str) -> anyhow::Result<()> {
     match args.format {
-        Format::Human => say(&format!("\n{}", told(what))),
+        Format::Human => say(&format!("\n{}", render(what))),
         Format::Json => {
             note(&format!("picklock: {what}"));
             Ok(())
@@ -170,7 +170,7 @@ fn shrink_best(
 
 fn spinner(what: String) -> ProgressBar {
     let bar = ProgressBar::new_spinner().with_message(what);
-    bar.set_draw_target(manner::progress());
+    bar.set_draw_target(output_style::progress());
     let style = "{elapsed_precise} {spinner} {msg}, {human_pos} schedules tried";
     bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
     bar
@@ -178,14 +178,14 @@ fn spinner(what: String) -> ProgressBar {
 
 fn progress_bar(schedules: u64) -> ProgressBar {
     let bar = ProgressBar::new(schedules);
-    bar.set_draw_target(manner::progress());
+    bar.set_draw_target(output_style::progress());
     let style = "{elapsed_precise} [{bar:30}] {human_pos}/{human_len} schedules, {per_sec}, \
                  {eta} left";
     bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
     bar
 }
 
-/// Prints a result, as it is told to people or as JSON, and stores it if a file is named.
+/// Prints a result, as text for people or as JSON, and stores it if a file is named.
 pub fn tell_result(
     result: &impl Serialize,
     text: impl FnOnce() -> String,
@@ -196,7 +196,7 @@ pub fn tell_result(
     let json = serde_json::to_string_pretty(result).context("cannot write the result")? + "\n";
     losses.note(match format {
         Format::Json => say(&visible_json(&json)),
-        Format::Human => say(&told(&text())),
+        Format::Human => say(&render(&text())),
     });
     if let Some(out) = out {
         losses.note(write_whole(out, &json));
@@ -260,12 +260,12 @@ fn searched(tally: &Tally) -> String {
     }
 }
 
-/// Lists the anomalies that were seen, each with its cause; a reason that several share is told
+/// Lists the anomalies that were seen, each with its cause; a reason that several share is given
 /// once.
 fn anomalies(tally: &Tally) -> String {
     let mut text = String::new();
     let width = tally.anomalies.iter().map(|seen| seen.anomaly.len()).max().unwrap_or(0);
-    let mut told: Vec<&str> = Vec::new();
+    let mut reasons: Vec<&str> = Vec::new();
     for sighting in &tally.anomalies {
         let Sighting { anomaly, cause, known, property, .. } = sighting;
         let expected = if known.is_some() { "expected" } else { "NOT EXPECTED" };
@@ -276,14 +276,14 @@ fn anomalies(tally: &Tally) -> String {
             sighting.seeds.first().copied().unwrap_or_default(),
             "",
         ));
-        told.extend(known.as_deref());
+        reasons.extend(known.as_deref());
     }
-    told.sort_unstable();
-    told.dedup();
-    if !told.is_empty() {
+    reasons.sort_unstable();
+    reasons.dedup();
+    if !reasons.is_empty() {
         text.push('\n');
     }
-    for why in told {
+    for why in reasons {
         text.push_str(&format!("\n  {why}"));
     }
     if text.is_empty() { text } else { text + "\n" }
@@ -292,13 +292,13 @@ fn anomalies(tally: &Tally) -> String {
 /// The commands that run the first schedule of each anomaly again, and the other first seeds.
 fn again(tally: &Tally, lock: &LockInfo) -> String {
     let mut text = String::new();
-    let mut told: Vec<u64> = Vec::new();
+    let mut printed: Vec<u64> = Vec::new();
     for Sighting { anomaly, cause, seeds, .. } in &tally.anomalies {
         let Some((first, others)) = seeds.split_first() else { continue };
-        if told.contains(first) {
+        if printed.contains(first) {
             continue;
         }
-        told.push(*first);
+        printed.push(*first);
         let run = RunSpec { seed: *first, ..tally.searched.run.clone() };
         let command = replay_command(lock, &run);
         let others: Vec<String> = others.iter().map(u64::to_string).collect();

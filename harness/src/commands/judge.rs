@@ -11,8 +11,8 @@ use std::time::Duration;
 use crate::cli::Format;
 use crate::folder::RunFolder;
 use crate::input::JudgingBudget;
-use crate::manner::{quiet, style};
 use crate::output::{OutputLosses, note, say};
+use crate::output_style::{quiet, style};
 
 /// The run, judged: what `--format json` prints.
 #[derive(Serialize)]
@@ -77,7 +77,7 @@ pub fn report(
     Ok(())
 }
 
-/// Data as it is said: hidden characters of strangers are written out.
+/// Renders data as JSON, in which hidden characters of strangers are written out.
 pub fn json(data: &impl Serialize) -> Result<String> {
     Ok(visible_json(&serde_json::to_string_pretty(data)?).into_owned() + "\n")
 }

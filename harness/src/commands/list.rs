@@ -9,8 +9,8 @@ use crate::Exit;
 use crate::cli::{AUTO_SUMMARY, Format, ListArgs, ListWhat};
 use crate::fault_script;
 use crate::foreign;
-use crate::manner::style;
 use crate::output::say;
+use crate::output_style::style;
 use crate::worlds::WORLDS;
 use reports::terminal::table;
 

@@ -11,13 +11,13 @@ use super::{Failure, catalogued, defined, with_script};
 use crate::Exit;
 use crate::cli::{Format, ReplayArgs};
 use crate::input::JudgingBudget;
-use crate::manner::{quiet, style};
 use crate::output::say;
+use crate::output_style::{quiet, style};
 use crate::place;
 use crate::plan::FaultTiming;
 use crate::schedule::{ReadError, Schedule};
 use crate::setup::{Setup, replay_command};
-use crate::shrink::told;
+use crate::shrink::render_story;
 use crate::simulate;
 use crate::worlds::{RunWorld, choose};
 
@@ -29,7 +29,8 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
     let setup = schedule.setup(&lock, world.timing).map_err(Failure::could_not)?;
     if args.format == Format::Human && schedule.shows.is_some() && !quiet() {
         // What it showed once may have been mended since, in the lock or in a model.
-        let story = told(&lock, &schedule, false, style()).unwrap_or_else(|why| format!("{why}\n"));
+        let story =
+            render_story(&lock, &schedule, false, style()).unwrap_or_else(|why| format!("{why}\n"));
         say(&format!("{story}\n"))?;
     }
     let setup = setup.known_as(again(args, &lock, world)?, seed(args));

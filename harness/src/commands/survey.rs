@@ -19,9 +19,9 @@ use super::{Failure, UntilStopped, can_be_folder, interruptible, tested, writabl
 use crate::Exit;
 use crate::cli::{Format, SurveyArgs};
 use crate::folder::RunFolder;
-use crate::manner::{self, hint, quiet, style};
 use crate::options::flags;
 use crate::output::{OutputLosses, note, say};
+use crate::output_style::{self, hint, quiet, style};
 use crate::run::{self, Means};
 use crate::setup::{Setup, place};
 use crate::threads::{cores, side_by_side};
@@ -153,7 +153,7 @@ fn command(args: &SurveyArgs, lock: &TestedLock, world: &RunWorld) -> String {
 
 fn progress_bar(runs: u64) -> ProgressBar {
     let bar = ProgressBar::new(runs);
-    bar.set_draw_target(manner::progress());
+    bar.set_draw_target(output_style::progress());
     let style = "{prefix}{elapsed_precise} [{bar:30}] {pos}/{len} runs {msg}";
     bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
     bar.enable_steady_tick(Duration::from_secs(1));
@@ -220,7 +220,7 @@ impl Survey<'_> {
     /// Shows the table as far as it has been filled, above the bar, where there is room for it.
     fn show(&self) {
         let card = held(&self.card);
-        let Some((columns, rows)) = manner::screen() else { return };
+        let Some((columns, rows)) = output_style::screen() else { return };
         // The last column stays free: some terminals begin a new line behind it.
         let table = card::table(&card, style(), columns.saturating_sub(1));
         let is_narrow = card.rows.iter().any(|row| row.nemesis.len() >= columns);

@@ -20,8 +20,8 @@ use crate::drive::{DriveError, EVENT, Recorder, Watcher};
 use crate::fault_script;
 use crate::folder::RunFolder;
 use crate::input::JudgingBudget;
-use crate::manner;
 use crate::output::{OutputLosses, note, say, write_whole};
+use crate::output_style;
 use crate::run::{self, Means};
 use crate::schedule::Schedule;
 use crate::setup::Setup;
@@ -52,17 +52,19 @@ pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
     let Some(found) = found else {
         return perform(&setup, world, ChoiceLog::record(), &results, budget);
     };
-    tell_search(&found.told, &results)?;
+    tell_search(&found.summary, &results)?;
     let setup = Setup::new(&lock, RunSpec { seed: found.seed, ..run })?;
     perform(&setup, world, ChoiceLog::record(), &results, budget)
 }
 
 /// Says what was searched, above the result where people read that, else beside it.
-fn tell_search(told: &str, results: &Results<'_>) -> anyhow::Result<()> {
-    match results.told() {
-        Some(Format::Human) if !manner::quiet() => say(&manner::told(&format!("{told}\n\n"))),
+fn tell_search(summary: &str, results: &Results<'_>) -> anyhow::Result<()> {
+    match results.stdout_format() {
+        Some(Format::Human) if !output_style::quiet() => {
+            say(&output_style::render(&format!("{summary}\n\n")))
+        }
         _ => {
-            manner::hint(told);
+            output_style::hint(summary);
             Ok(())
         }
     }
@@ -82,7 +84,7 @@ pub struct Results<'a> {
 
 impl Results<'_> {
     /// The format of the result, if stdout is there for it.
-    fn told(&self) -> Option<Format> {
+    fn stdout_format(&self) -> Option<Format> {
         Some(self.format).filter(|_| self.script != Some(Path::new("-")))
     }
 
@@ -154,12 +156,14 @@ pub fn perform(
 
     let (run, played) = (made.run, made.played);
     if setup.world.observes_given && run.ledger.is_none() {
-        manner::hint("the observed servers did not tell all: causes are those that are possible");
+        output_style::hint(
+            "the observed servers did not tell all: causes are those that are possible",
+        );
     }
     let planned = setup.plan.replay.as_ref().map_or(0, |replay| replay.faults.len());
     let came = played.faults.len();
     if came < planned {
-        manner::hint(&format!(
+        output_style::hint(&format!(
             "{came} of the schedule's {planned} faults came: the others' moments did not come again"
         ));
     }
@@ -173,8 +177,8 @@ pub fn perform(
             losses.note(folder.write("ledger.jsonl", &ledger.to_lines()));
         }
     }
-    let (told, elapsed) = (results.told(), Some(begun.elapsed()));
-    let outcome = judge(&run, folder.as_ref(), told, elapsed, budget, &mut losses)?;
+    let (format, elapsed) = (results.stdout_format(), Some(begun.elapsed()));
+    let outcome = judge(&run, folder.as_ref(), format, elapsed, budget, &mut losses)?;
     Ok(results.end(outcome, losses))
 }
 
@@ -241,7 +245,7 @@ impl<'a> RunProgress<'a> {
         folder: Option<&'a RunFolder>,
     ) -> Self {
         let bar = ProgressBar::new(length.as_millis() as u64);
-        bar.set_draw_target(manner::progress());
+        bar.set_draw_target(output_style::progress());
         let style = "{elapsed_precise} [{bar:30}] {percent:>3}% {msg}";
         bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
         Self { bar, interrupted, budget, spent: None, folder }

@@ -161,7 +161,7 @@ impl Clients {
         self.refusal.as_deref()
     }
 
-    /// Returns the lack of a client that cannot do what is asked of it, if one has said so.
+    /// Returns the missing ability of a client that cannot do its task, if one has reported it.
     pub const fn unfit(&self) -> Option<UnfitClient> {
         self.unfit
     }
@@ -286,7 +286,7 @@ impl Clients {
         }
     }
 
-    /// A client has said something.
+    /// Handles a response of a client.
     pub fn hear(
         &mut self,
         process: u32,
@@ -320,8 +320,8 @@ impl Clients {
     ) -> Result<(), StrayAnswer> {
         let id = response.id;
         if let ClientReply::Ok { version, can, .. } = &response.reply {
-            let said = (*version, can.as_deref());
-            let unfit = UnfitClient::of(&self.needed, self.round.task(), said);
+            let claimed = (*version, can.as_deref());
+            let unfit = UnfitClient::of(&self.needed, self.round.task(), claimed);
             self.unfit = self.unfit.or(unfit);
         }
         let Some(outcome) = response.reply.outcome() else { return Ok(()) };
@@ -397,11 +397,11 @@ impl Clients {
                 Arrival::Access { access, served, late } => {
                     self.served(&access, now, served, late, recorder);
                 }
-                Arrival::Answer(VaultAnswer { worker: number, request, said }) => {
+                Arrival::Answer(VaultAnswer { worker: number, request, outcome }) => {
                     let number = number as usize;
                     let worker = &mut self.workers[number];
                     if worker.open == request {
-                        worker.hear_vault(said, now, &self.round, recorder);
+                        worker.hear_vault(outcome, now, &self.round, recorder);
                     }
                     if heard != Some(number) {
                         self.note(number);

@@ -130,12 +130,12 @@ fn a_world_that_breaks_at_a_fault_ends_the_run_at_once() {
         let mut recorder = Recorder::in_memory();
         let nemeses = setup.nemeses();
         let ended = drive(&mut breaking, &setup.plan, nemeses, &mut recorder, &mut Unwatched);
-        let told = match ended {
+        let message = match ended {
             Err(DriveError::Backend(error)) if how != Breakage::Interfered => error.to_string(),
             Err(DriveError::Interference(what)) if how == Breakage::Interfered => what,
             other => panic!("{how:?}: {other:?}"),
         };
-        assert_eq!(told, "it broke");
+        assert_eq!(message, "it broke");
         let since = breaking.now().since(breaking.broke.expect("it broke"));
         assert!(since < Duration::from_millis(100), "{how:?}: it went on for {since:?}");
         let healed = |it: &&base::Event| it.f == F::Heal && it.kind == Kind::Info;

@@ -17,7 +17,7 @@ use stores::vault::{StaleToken, Vault};
 pub struct AccessOnItsWay {
     pub worker: u32,
     pub process: u32,
-    /// The number of the request with which the client was told to make it.
+    /// The number of the request that asks the client for it.
     pub request: u64,
     pub f: F,
     pub key: Key,
@@ -34,7 +34,7 @@ pub struct AccessOnItsWay {
 pub struct VaultAnswer {
     pub worker: u32,
     pub request: u64,
-    pub said: AccessOutcome,
+    pub outcome: AccessOutcome,
 }
 
 /// The outcome of an access.
@@ -183,22 +183,22 @@ impl VaultNode {
         if self.link_faults.loses(link.0, link.1) {
             self.snap(now, &access);
         } else {
-            let said = served.map_or(AccessOutcome::Fenced, AccessOutcome::Served);
-            let answer = VaultAnswer { worker: access.worker, request: access.request, said };
+            let outcome = served.map_or(AccessOutcome::Fenced, AccessOutcome::Served);
+            let answer = VaultAnswer { worker: access.worker, request: access.request, outcome };
             self.pass(now, link, VaultMessage::Answer(answer));
         }
         Arrival::Access { access, served, late }
     }
 
-    /// The connection of an access breaks; its client is told at once.
+    /// Breaks the connection of an access; its client is notified at once.
     fn snap(&mut self, now: Mono, access: &AccessOnItsWay) {
         self.connected.remove(&access.worker);
         self.answer(now, access, AccessOutcome::Broken);
     }
 
-    /// Tells a client what its own machine knows.
-    fn answer(&mut self, now: Mono, access: &AccessOnItsWay, said: AccessOutcome) {
-        let answer = VaultAnswer { worker: access.worker, request: access.request, said };
+    /// Notifies a client of what its own machine knows.
+    fn answer(&mut self, now: Mono, access: &AccessOnItsWay, outcome: AccessOutcome) {
+        let answer = VaultAnswer { worker: access.worker, request: access.request, outcome };
         self.put(now, VaultMessage::Answer(answer));
     }
 
@@ -278,7 +278,11 @@ impl VaultNode {
             self.given_up.remove(&request);
             self.put(
                 now,
-                VaultMessage::Answer(VaultAnswer { worker, request, said: AccessOutcome::Broken }),
+                VaultMessage::Answer(VaultAnswer {
+                    worker,
+                    request,
+                    outcome: AccessOutcome::Broken,
+                }),
             );
         }
         (before - self.connected.len()) as u64
@@ -331,7 +335,7 @@ mod tests {
             all.push(match arrival {
                 Arrival::Access { access, late: true, .. } => format!("late {}", access.request),
                 Arrival::Access { access, .. } => format!("w{}", access.request),
-                Arrival::Answer(VaultAnswer { request, said, .. }) => match said {
+                Arrival::Answer(VaultAnswer { request, outcome, .. }) => match outcome {
                     AccessOutcome::Served(value) => format!("a{value}"),
                     AccessOutcome::Fenced => format!("fenced {request}"),
                     AccessOutcome::Unsent(_) => format!("unsent {request}"),

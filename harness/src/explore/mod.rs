@@ -5,5 +5,5 @@ mod tally;
 
 pub use search::{Search, SearchError, search};
 pub use tally::{
-    MIN_HELD, MergeError, Missing, NoTally, SearchPart, Searched, Sighting, Tally, ToldFile, merge,
+    FileValue, MIN_HELD, MergeError, Missing, NoTally, SearchPart, Searched, Sighting, Tally, merge,
 };

@@ -45,7 +45,7 @@ pub enum SearchError {
     },
 }
 
-/// Searches. `progress` is told, from any thread, that so many more schedules are done.
+/// Searches. `progress` is called, from any thread, with the number of schedules done since.
 ///
 /// # Errors
 /// One line when the simulated world broke, which is a bug in it.

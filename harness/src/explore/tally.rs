@@ -118,7 +118,7 @@ pub struct Sighting {
 }
 
 impl Sighting {
-    /// Returns the key that tells sightings apart and orders them.
+    /// Returns the key that distinguishes sightings and orders them.
     fn order(&self) -> (&str, Causes) {
         (&self.anomaly, self.cause)
     }
@@ -173,7 +173,7 @@ impl Tally {
                 self.inconclusive += 1;
             }
         }
-        for breach in reports::reading::breaches(info, &judgement.verdicts) {
+        for breach in reports::interpretation::breaches(info, &judgement.verdicts) {
             let known = breach.known.map(|known| known.why.clone());
             self.see(Sighting {
                 anomaly: breach.anomaly.name.clone(),
@@ -279,7 +279,7 @@ impl Tally {
     /// One line that says what it is instead.
     pub fn from_json(text: &str) -> Result<Self, NoTally> {
         let mut value: serde_json::Value = serde_json::from_str(text).map_err(NoTally::Json)?;
-        // What it says will be told line by line.
+        // Its strings will be displayed line by line.
         base::show_strings(&mut value);
         let version = value.get("picklock_explore").and_then(serde_json::Value::as_u64);
         WrongVersion::check(version.ok_or(NoTally::Other)?, VERSION)?;
@@ -320,19 +320,19 @@ pub enum MergeError {
     /// Two results are of different versions of picklock.
     #[error(
         "`{}` is of picklock {} and `{}` of {}: search both with one",
-        .0[0].file, .0[0].said, .0[1].file, .0[1].said
+        .0[0].file, .0[0].value, .0[1].file, .0[1].value
     )]
-    Picklock(Box<[ToldFile; 2]>),
+    Picklock(Box<[FileValue; 2]>),
     /// Two searches had different settings.
     #[error(
         "`{}` and `{}` are of different searches: {setting} is {} and {}",
-        .told[0].file, .told[1].file, .told[0].said, .told[1].said
+        .values[0].file, .values[1].file, .values[0].value, .values[1].value
     )]
     Searched {
         /// The first setting that differs.
         setting: String,
         /// The two files and their values of it.
-        told: Box<[ToldFile; 2]>,
+        values: Box<[FileValue; 2]>,
     },
     /// Two results have the same seed.
     #[error("`{}` and `{}` both have seed {seed}", .files[0], .files[1])]
@@ -344,18 +344,18 @@ pub enum MergeError {
     },
 }
 
-/// The name of a file, and what it says.
+/// A value, and the file that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToldFile {
+pub struct FileValue {
     /// The name of the file.
     pub file: String,
-    /// The words of the file.
-    pub said: String,
+    /// Its value, as text.
+    pub value: String,
 }
 
-impl ToldFile {
-    fn new(file: &str, said: impl ToString) -> Self {
-        Self { file: file.to_owned(), said: said.to_string() }
+impl FileValue {
+    fn new(file: &str, value: impl ToString) -> Self {
+        Self { file: file.to_owned(), value: value.to_string() }
     }
 }
 
@@ -404,9 +404,9 @@ fn without(range: Range<u64>, taken: &[Range<u64>]) -> Vec<Range<u64>> {
 
 fn agree(one_file: &str, one: &Tally, other_file: &str, other: &Tally) -> Result<(), MergeError> {
     if one.picklock != other.picklock {
-        let told =
-            [ToldFile::new(one_file, &one.picklock), ToldFile::new(other_file, &other.picklock)];
-        return Err(MergeError::Picklock(told.into()));
+        let values =
+            [FileValue::new(one_file, &one.picklock), FileValue::new(other_file, &other.picklock)];
+        return Err(MergeError::Picklock(values.into()));
     }
     if one.searched != other.searched {
         let what = |s: &Searched| {
@@ -418,8 +418,8 @@ fn agree(one_file: &str, one: &Tally, other_file: &str, other: &Tally) -> Result
         let value = |of: &serde_json::Map<String, serde_json::Value>| {
             of.get(&setting).cloned().unwrap_or_default()
         };
-        let told = [ToldFile::new(one_file, value(&a)), ToldFile::new(other_file, value(&b))];
-        return Err(MergeError::Searched { setting, told: told.into() });
+        let values = [FileValue::new(one_file, value(&a)), FileValue::new(other_file, value(&b))];
+        return Err(MergeError::Searched { setting, values: values.into() });
     }
     Ok(())
 }
@@ -498,15 +498,15 @@ mod tests {
         other.searched.run.nemesis = "crash".into();
         let mut old = tally(10..20, &[]);
         old.picklock = "0.0.1".into();
-        let said = [tally(9..12, &[]), one.clone(), other, old]
+        let errors = [tally(9..12, &[]), one.clone(), other, old]
             .map(|two| merge(named(&[one.clone(), two])).expect_err("refused").to_string());
-        let said = said.join("\n").replace(&one.picklock, "VERSION");
+        let errors = errors.join("\n").replace(&one.picklock, "VERSION");
         expect![[r#"
             `0.json` and `1.json` both have seed 9
             `0.json` and `1.json` both have seed 0
             `0.json` and `1.json` are of different searches: nemesis is "pause" and "crash"
             `0.json` is of picklock VERSION and `1.json` of 0.0.1: search both with one"#]]
-        .assert_eq(&said);
+        .assert_eq(&errors);
     }
 
     #[test]
@@ -520,13 +520,13 @@ mod tests {
         let stored = serde_json::to_string(&clean).unwrap();
         assert_eq!(Tally::from_json(&stored).expect("what was written"), clean);
         let wrong = stored.replace("\"of\":1", "\"of\":0");
-        let said = [&wrong, "{}", "{\"picklock_explore\":9}"]
+        let errors = [&wrong, "{}", "{\"picklock_explore\":9}"]
             .map(|text| Tally::from_json(text).expect_err("refused").to_string());
         expect![[r#"
             names shards or seeds that there cannot be
             is not a result of `picklock explore --out`
             has version 9, of a newer picklock; this one reads version 5"#]]
-        .assert_eq(&said.join("\n"));
+        .assert_eq(&errors.join("\n"));
     }
 
     /// Returns the result of a shard of seeds 0 to 29 that searched the first so many of its seeds.
@@ -539,17 +539,17 @@ mod tests {
 
     #[test]
     fn a_shard_that_is_missing_or_was_cut_short_is_named() {
-        let told = |tally: &Tally| {
+        let summary = |tally: &Tally| {
             let missing = tally.missing().into_iter();
-            let told = missing.map(|m| (m.shards.unwrap_or_default(), m.seeds));
-            (tally.outcome(), told.collect::<Vec<_>>())
+            let missing = missing.map(|m| (m.shards.unwrap_or_default(), m.seeds));
+            (tally.outcome(), missing.collect::<Vec<_>>())
         };
-        let sum = |parts: &[Tally]| told(&merge(named(parts)).expect("they go together"));
+        let sum = |parts: &[Tally]| summary(&merge(named(parts)).expect("they go together"));
         let whole = [shard(1, 10), shard(2, 10), shard(3, 10)];
         assert_eq!(sum(&whole), (Outcome::Held, vec![]));
-        assert_eq!(told(&shard(1, 10)), (Outcome::Held, vec![]), "a shard answers for itself");
+        assert_eq!(summary(&shard(1, 10)), (Outcome::Held, vec![]), "a shard answers for itself");
         let lacks = |shards: &str, seeds| (Outcome::Inconclusive, vec![(shards.into(), seeds)]);
-        assert_eq!(told(&shard(2, 5)), lacks("shard 2/3", 15..20));
+        assert_eq!(summary(&shard(2, 5)), lacks("shard 2/3", 15..20));
         assert_eq!(sum(&[shard(1, 10)]), lacks("shards 2/3 to 3/3", 10..30));
         assert_eq!(sum(&[shard(1, 10), shard(3, 10)]), lacks("shard 2/3", 10..20));
         assert_eq!(sum(&[shard(1, 10), shard(2, 5)]), lacks("shards 2/3 to 3/3", 15..30));

@@ -54,7 +54,7 @@ pub enum Mistake {
     /// The backend lacks an ability.
     #[error("{0}")]
     Unable(String),
-    /// A line has several faults, which could not be told apart.
+    /// A line has several faults, which could not be distinguished.
     #[error("two faults begin in this line: begin each with [[fault]] in a line of its own")]
     SameLine,
 }

@@ -44,7 +44,7 @@ pub enum ForeignError {
     /// Its name is none; another one can be given.
     #[error("{0}; give it one with name = \"…\" in a definition file (docs/own-lock.md)")]
     Name(#[from] NoLockName),
-    /// The servers are not said.
+    /// The servers are not given.
     #[error("a program needs its servers: give --on TOPOLOGY (`picklock list topologies`)")]
     Servers,
     /// The definition file has a mistake.

@@ -103,7 +103,7 @@ impl ForeignLock {
         let renews = self.promises.renews || store.has_sessions();
         let summary = match self.summary.as_str() {
             "" => format!("`{}`", self.command),
-            said => said.into(),
+            given => given.into(),
         };
         let info = LockInfo {
             name: LockName::try_from(name)?,

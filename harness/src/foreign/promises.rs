@@ -8,8 +8,8 @@ use super::ForeignError;
 /// The pace of a lock whose author says nothing about it: slower than that of most libraries.
 const PACE: Pace = Pace { back_off_ns: 1_000_000_000, round_trips: 4, tries: 3, ..Pace::EXACT };
 
-/// The promises of a lock, as its author makes them. Whatever is not said is not promised, and not
-/// judged.
+/// The promises of a lock, as its author makes them. Whatever is not stated is not promised, and
+/// not judged.
 ///
 /// ```
 /// # mod my_crate { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/lock.rs")); }

@@ -14,7 +14,7 @@ use super::{Counterexample, Lab, LabError, LabOutcome, SCHEDULES_VARIABLE, kept}
 use crate::explore::{Search, SearchPart, search};
 use crate::schedule::{Schedule, Shows};
 use crate::setup::Setup;
-use crate::shrink::{Shrunk, shrink, told};
+use crate::shrink::{Shrunk, render_story, shrink};
 use crate::sight::ExpectedSight;
 use crate::simulate;
 use crate::threads::cores;
@@ -71,7 +71,7 @@ pub fn in_simulator(
 /// Returns the number of schedules, which the environment may overrule.
 fn asked(schedules: u64) -> Result<u64, LabError> {
     match std::env::var(SCHEDULES_VARIABLE) {
-        Ok(said) => said.parse().map_err(|_| LabError::Schedules(said)),
+        Ok(value) => value.parse().map_err(|_| LabError::Schedules(value)),
         Err(_) => Ok(schedules),
     }
 }
@@ -161,7 +161,8 @@ impl Hunt<'_> {
         schedule: &Schedule,
     ) -> Result<Counterexample, LabError> {
         let schedule = Schedule { shows: Some(shows.clone()), ..schedule.clone() };
-        let story = told(&self.lock, &schedule, true, PLAIN).unwrap_or_else(|why| why.to_string());
+        let story =
+            render_story(&self.lock, &schedule, true, PLAIN).unwrap_or_else(|why| why.to_string());
         let sight = ExpectedSight { anomaly: shows.anomaly.clone(), cause: shows.cause };
         let variable = kept::REPLAY_VARIABLE;
         Ok(Counterexample {

@@ -32,7 +32,7 @@ impl Role {
     fn at(number: u64, client_of: Option<&str>) -> Self {
         match client_of {
             None => Self::Tester(number),
-            Some(said) if said == number.to_string() => Self::Client,
+            Some(value) if value == number.to_string() => Self::Client,
             Some(_) => Self::Bystander,
         }
     }

@@ -46,7 +46,7 @@ fn a_server_of_ones_own_has_a_command_of_its_own() {
 }
 
 #[test]
-fn a_mistake_in_a_definition_is_told_with_its_place() {
+fn a_mistake_in_a_definition_is_reported_with_its_place() {
     let wrong = [
         "on = \"redis\"",
         "command = \"x\"\non = \"rediss\"",
@@ -63,7 +63,7 @@ fn a_mistake_in_a_definition_is_told_with_its_place() {
         "command = \"x\"\non = \"redis\"\npromises = [\"wakes-next\", \"wakes-all\"]",
         "command = \"x\"\non = \"redis\"\n[environment]\n\"LEVEL=debug\" = \"\"",
     ];
-    let told = wrong.map(|text| format!("{}\n", defined(text).err().expect("a mistake")));
+    let errors = wrong.map(|text| format!("{}\n", defined(text).err().expect("a mistake")));
     expect![[r#"
         `some/my-lock.toml`, line 1, column 1: missing field `command`
         `some/my-lock.toml`, line 2, column 1: there is no topology `rediss`; did you mean redis, redis-cluster, redis-x5? (`picklock list` shows all)
@@ -79,5 +79,5 @@ fn a_mistake_in_a_definition_is_told_with_its_place() {
         `some/my-lock.toml`, line 3, column 1: no program starts within 0s: give the longest time that it takes, such as 2m
         `some/my-lock.toml`, line 3, column 1: `wakes-next` and `wakes-all` cannot both be kept: leave one out
         `some/my-lock.toml`, line 3, column 1: `LEVEL=debug` is no name of a variable: one is not empty, and has neither `=` nor NUL in it
-    "#]].assert_eq(&told.concat());
+    "#]].assert_eq(&errors.concat());
 }

@@ -15,7 +15,7 @@ use workloads::TestedLock;
 use crate::schedule::{Schedule, Shows};
 use crate::simulate;
 use small::draw_small;
-pub use story::{StoryError, ToldCounterexample, is_small, story, story_of, told};
+pub use story::{CounterexampleStory, StoryError, is_small, render_story, story, story_of};
 
 /// Returns true if a schedule shows its anomaly where nothing is exact, too: with the faults at
 /// their triggers, over links with delays of their own. Then it most likely does so on real
@@ -50,8 +50,8 @@ pub struct NotShown {
 /// The reason why a shrink ended before there was nothing left to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutShort {
-    /// It was told to.
-    Told,
+    /// The caller asked for its end.
+    Caller,
     /// It had run as many schedules as may be spent on one.
     Bound,
 }
@@ -73,8 +73,8 @@ const SLOW_LINKS: [u64; 3] = [2 * MILLI, 10 * MILLI, 40 * MILLI];
 /// The most turns of a schedule that is tried over slow links, too.
 const FEW_TURNS: usize = 16;
 
-/// Shrinks a schedule that shows this anomaly. `go_on` is told how many schedules were tried; once
-/// it says no, the least so far is the result.
+/// Shrinks a schedule that shows this anomaly. `go_on` is called with the number of schedules tried
+/// so far; once it returns false, the least so far is the result.
 ///
 /// # Errors
 /// Fails when the schedule does not show it.
@@ -99,7 +99,7 @@ pub fn shrink(
     for candidate in drawn.iter().chain([schedule]) {
         let shrunk = take_out(lock, candidate, shows, &mut |now| go_on(tried + now))?;
         tried += shrunk.tried;
-        let done = is_small(lock, &shrunk.schedule) || shrunk.cut_short == Some(CutShort::Told);
+        let done = is_small(lock, &shrunk.schedule) || shrunk.cut_short == Some(CutShort::Caller);
         let is_less = |least: &Shrunk| size(&shrunk.schedule) < size(&least.schedule);
         if least.as_ref().is_none_or(is_less) {
             least = Some(shrunk);
@@ -203,7 +203,7 @@ impl Shrinker<'_> {
     fn still(&mut self, schedule: &Schedule) -> bool {
         self.tried += 1;
         if !(self.go_on)(self.tried) {
-            self.done = Some(CutShort::Told);
+            self.done = Some(CutShort::Caller);
         } else if self.tried >= MOST_RUNS {
             self.done = Some(CutShort::Bound);
         }
@@ -456,8 +456,8 @@ pub fn size(s: &Schedule) -> (usize, usize, usize, usize, u64) {
     let links = s.faults.iter().map(|f| f.fault.nodes().len()).sum::<usize>();
     let delays = s.chance.delays.iter().map(|link| link.delays_ns.len()).sum::<usize>();
     let turns = s.clients.iter().map(Vec::len).sum();
-    let told: u64 = times(&mut s.clone()).into_iter().map(|time| *time / MILLI).sum();
-    let time = told + (s.run.time_limit_ns + s.quiet_ns) / MILLI;
+    let times_ms: u64 = times(&mut s.clone()).into_iter().map(|time| *time / MILLI).sum();
+    let time = times_ms + (s.run.time_limit_ns + s.quiet_ns) / MILLI;
     (s.faults.len() + links, s.clients.len(), turns, delays, time)
 }
 

@@ -13,9 +13,9 @@ use workloads::TestedLock;
 use crate::schedule::{Schedule, Shows};
 use crate::simulate;
 
-/// A counterexample, told.
+/// The story of a counterexample.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToldCounterexample {
+pub struct CounterexampleStory {
     /// The anomaly that it shows.
     pub anomaly: Anomaly,
     /// The number of operations and faults in it.
@@ -27,7 +27,7 @@ pub struct ToldCounterexample {
 /// The reason why a schedule has no story.
 #[derive(Debug, thiserror::Error)]
 pub enum StoryError {
-    /// Nobody has said which anomaly it is about.
+    /// It does not state its anomaly.
     #[error("the schedule does not say what it shows")]
     NothingToShow,
     /// It cannot be run.
@@ -44,8 +44,8 @@ const SMALL: (usize, usize, usize) = (3, 2, 12);
 /// A schedule's anomaly, and its story, as they are in the simulator.
 ///
 /// # Errors
-/// Fails when the schedule cannot be run, or does not show the anomaly that it is said to show.
-pub fn story_of(lock: &TestedLock, schedule: &Schedule) -> Result<ToldCounterexample, StoryError> {
+/// Fails when the schedule cannot be run, or does not show the anomaly that it states.
+pub fn story_of(lock: &TestedLock, schedule: &Schedule) -> Result<CounterexampleStory, StoryError> {
     let Some(shows) = &schedule.shows else {
         return Err(StoryError::NothingToShow);
     };
@@ -63,24 +63,24 @@ pub fn story_of(lock: &TestedLock, schedule: &Schedule) -> Result<ToldCounterexa
 pub fn is_small(lock: &TestedLock, schedule: &Schedule) -> bool {
     let (clients, faults, messages) = SMALL;
     let few = schedule.client_count() as usize <= clients && schedule.faults.len() <= faults;
-    few && story_of(lock, schedule).is_ok_and(|told| told.messages <= messages)
+    few && story_of(lock, schedule).is_ok_and(|it| it.messages <= messages)
 }
 
 /// The story of an anomaly in its run.
-pub fn story(run: &Run, anomaly: Anomaly) -> ToldCounterexample {
+pub fn story(run: &Run, anomaly: Anomaly) -> CounterexampleStory {
     let last = anomaly.witness.iter().copied().max().unwrap_or(0);
     let events = run.history.events().iter().take_while(|event| event.index <= last);
-    // The phases of a run are no part of it, and a death is told by the fault that brought it.
+    // The phases of a run are no part of it, and a death is shown by the fault that caused it.
     let events: Vec<&Event> =
         events.filter(|event| !matches!(event.f, F::Quiet | F::Stop | F::Death)).collect();
     let ends = ends(&events);
     let messages = events.len() - ends.iter().flatten().count();
-    let told: Vec<&Event> = (0..events.len())
-        .filter(|place| !is_told_by_its_end(&events, *place, ends[*place]))
+    let shown: Vec<&Event> = (0..events.len())
+        .filter(|place| !is_implied_by_its_end(&events, *place, ends[*place]))
         .map(|place| events[place])
         .collect();
     let facts = HistoryFacts::of(run);
-    ToldCounterexample { anomaly, messages, steps: steps(&run.info, &facts, &told) }
+    CounterexampleStory { anomaly, messages, steps: steps(&run.info, &facts, &shown) }
 }
 
 /// Returns the place where each of these events ends, if it is the begin of something that does.
@@ -102,7 +102,7 @@ fn ends(events: &[&Event]) -> Vec<Option<usize>> {
 
 /// Returns true if the begin at a place needs no row of its own: its end follows at once. Asking
 /// for the lock and getting it are always two.
-fn is_told_by_its_end(events: &[&Event], place: usize, end: Option<usize>) -> bool {
+fn is_implied_by_its_end(events: &[&Event], place: usize, end: Option<usize>) -> bool {
     let Some(end) = end else { return false };
     let millis = |place: usize| events[place].time_ns / 1_000_000;
     match (events[place].process, events[place].f) {
@@ -112,16 +112,16 @@ fn is_told_by_its_end(events: &[&Event], place: usize, end: Option<usize>) -> bo
     }
 }
 
-/// The story of a counterexample, as it is in the simulator; explained where nothing else explains
-/// it.
-pub fn told(
+/// Renders the story of a counterexample, as it is in the simulator; explained where nothing else
+/// explains it.
+pub fn render_story(
     lock: &TestedLock,
     schedule: &Schedule,
     explained: bool,
     style: Style,
 ) -> Result<String, StoryError> {
     let Some(Shows { anomaly, .. }) = &schedule.shows else { return Ok(String::new()) };
-    let ToldCounterexample { anomaly: found, messages, steps } = story_of(lock, schedule)?;
+    let CounterexampleStory { anomaly: found, messages, steps } = story_of(lock, schedule)?;
     let title = format!(
         "{anomaly} of {} (ttl {}) with {}, {}, {}",
         schedule.algo,
@@ -168,11 +168,11 @@ mod tests {
             .unwrap_or_else(|e| panic!("{e}"))
             .info_for("sim");
         let witness = vec![history.events().len() as u64 - 1];
-        let told =
+        let found =
             story(&Run { info, history, ledger: None }, Anomaly { witness, ..Anomaly::default() });
         let row =
             |step: &StoryStep| format!("{} {}: {}", step.time / 1_000_000, step.who, step.what);
-        (told.messages, told.steps.iter().map(row).collect())
+        (found.messages, found.steps.iter().map(row).collect())
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
             (6_304, 1, Ok, F::Acquire),
             (6_305, 0, Ok, F::Write),
         ]);
-        let told = [
+        let expected = [
             "0 process 0: asks for the lock",
             "3 process 1: asks for the lock",
             "184 process 0: acquired the lock",
@@ -201,6 +201,6 @@ mod tests {
             "6304 process 1: acquired the lock",
             "6305 process 0: wrote to the vault",
         ];
-        assert_eq!((messages, rows), (5, told.map(String::from).to_vec()));
+        assert_eq!((messages, rows), (5, expected.map(String::from).to_vec()));
     }
 }

@@ -248,14 +248,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_worse_is_told_with_both_figures() {
+    fn what_is_worse_is_described_with_both_figures() {
         let worse = baseline().worse(&outcome(7_900, 1_260_000, 5));
-        let told = [
+        let expected = [
             "grants: 7.9 a second, and 10 a second in the baseline (20 % is tolerated)",
             "acquire, median: 1.26 ms, and 1 ms in the baseline (25 % is tolerated)",
             "schedules to the first find: 5, and 2 in the baseline (100 % is tolerated)",
         ];
-        assert_eq!(worse, told);
+        assert_eq!(worse, expected);
         let silent = EntryOutcome { measures: Vec::new(), ..outcome(1, 1, 2) };
         assert_eq!(baseline().worse(&silent).len(), 1, "nothing was granted");
     }
@@ -266,8 +266,8 @@ mod tests {
         let read = |text: &str| Baseline::read(Path::new("b.json"), text);
         assert_eq!(read(&text).expect("a baseline"), baseline());
         let other = text.replace("\"picklock_baseline\":1", "\"picklock_baseline\":9");
-        let told = read(&other).expect_err("another version").to_string();
-        assert!(told.contains("another version"), "{told}");
+        let error = read(&other).expect_err("another version").to_string();
+        assert!(error.contains("another version"), "{error}");
         assert!(read("{}").expect_err("none").to_string().contains("`b.json` is no baseline"));
     }
 }

@@ -2,7 +2,7 @@
 
 use base::{Outcome, RunInfo, Verdict};
 use checkers::{CHECKERS, Judgement};
-use reports::reading::breaches;
+use reports::interpretation::breaches;
 use serde::de::{Deserialize, Deserializer, Error};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,8 @@ use crate::sight::ExpectedSight;
 pub enum Expectation {
     /// Every property holds.
     Held,
-    /// These properties hold or break as said. Others may break in ways that are known of the lock.
+    /// Each of these properties holds or breaks as given here. Others may break in ways that are
+    /// known of the lock.
     Properties(BTreeMap<String, ExpectedVerdict>),
 }
 

@@ -1,4 +1,4 @@
-//! The result of an entry, as it is told and stored.
+//! The result of an entry, as it is displayed and stored.
 
 use base::Measure;
 use serde::{Deserialize, Serialize};

@@ -11,7 +11,7 @@ use crate::sight::ExpectedSight;
 
 /// The result of an entry that was run.
 pub struct EntryFinding {
-    /// The result, as it is told and stored.
+    /// The result, as it is displayed and stored.
     pub outcome: EntryOutcome,
     /// The run that shows it: the first that is not as expected, or the one in which the last
     /// expected anomaly was seen.
@@ -52,13 +52,13 @@ pub fn search(
 ) -> Result<EntryFinding, EntryError> {
     let mut missing: BTreeSet<(&str, &ExpectedSight)> = entry.expect.sights().collect();
     let violation = !missing.is_empty();
-    let (mut unclear, mut done, mut told, mut why) = (0, 0, 0, String::new());
+    let (mut unclear, mut done, mut conclusive, mut why) = (0, 0, 0, String::new());
     let mut last = None;
     for seed in 0..seeds {
         let run = run(&setup(seed)?)?;
         let judgement = Judgement::of(&run);
         done += 1;
-        told += u64::from(judgement.outcome != Outcome::Inconclusive);
+        conclusive += u64::from(judgement.outcome != Outcome::Inconclusive);
         match entry.expect.fit(&run.info, &judgement) {
             Fit::Misfit(reason) => {
                 let status = EntryStatus::NotAsExpected(format!("seed {seed}: {reason}"));
@@ -82,7 +82,7 @@ pub fn search(
     }
     let status = match missing.first() {
         // Runs that could not have shown anything do not say that there is nothing to be seen.
-        Some((_, sight)) if told == 0 => {
+        Some((_, sight)) if conclusive == 0 => {
             EntryStatus::Inconclusive(format!("no run could have shown {sight}"))
         }
         Some((_, sight)) => EntryStatus::NotAsExpected(format!("{sight} was not seen")),

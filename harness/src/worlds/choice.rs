@@ -5,7 +5,7 @@ use std::fmt::Write;
 use stores::WorldSpec;
 
 use super::{RunWorld, SIMULATOR, given, not_built, real, toxiproxy};
-use crate::manner::hint;
+use crate::output_style::hint;
 use crate::setup::{Setup, SetupError};
 
 /// The reason why no world can be had for a run. Each names the remedy, in one line.

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use super::real::given::start;
 use super::real::local::certainty;
 use super::{Cleaned, RunWorld};
-use crate::manner::hint;
+use crate::output_style::hint;
 use crate::plan::FaultTiming;
 
 /// The world in the list.

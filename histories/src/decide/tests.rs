@@ -123,7 +123,7 @@ fn an_owner_is_known_to_one_mutex_and_not_to_the_other() {
 }
 
 #[test]
-fn keys_are_judged_by_themselves_and_the_first_to_go_wrong_is_told() {
+fn keys_are_judged_by_themselves_and_the_first_to_go_wrong_is_reported_first() {
     let twice = |key, at| [on(key, op(0, at, at + 1, TAKE)), on(key, op(1, at + 2, at + 3, TAKE))];
     let legal = [on(5, op(0, 0, 1, TAKE)), on(6, op(1, 2, 3, TAKE))];
     assert_eq!(decided("mutex", &legal), Decision::Legal);

@@ -84,7 +84,7 @@ impl ClaimTracker {
         }
     }
 
-    /// All there is to know, when the history is at its end.
+    /// Returns all claims, when the history is at its end.
     pub(super) fn finish(self) -> Claims {
         let Read { keys, claims, strays, accesses, changes, answered, run_events } = self.read;
         let holders = self.clients.all().map(|(process, client)| (process, client.grants));

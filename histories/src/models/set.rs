@@ -53,8 +53,8 @@ pub(crate) enum SetStep {
     Members(Option<Shown>),
 }
 
-/// The members that a read shows. Reads that show the same share them, and the number in front
-/// tells those that do not apart at once.
+/// The members that a read shows. Reads that show the same members share one set; the number in
+/// front identifies it, so that different sets are distinguished at once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Shown(usize, Arc<NumberSet>);
 

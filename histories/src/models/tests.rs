@@ -1,4 +1,4 @@
-//! Tests of models: how they are named, what they know, what they say of their states, and what
+//! Tests of models: how they are named, what they know, how they describe their states, and what
 //! they save the search. All by search: the sweep would decide most of it without asking them.
 
 use super::{CasRegister, MODELS, Model, NamedModel, NoModel, Rw, Set};
@@ -101,7 +101,7 @@ fn just_before(model: &str, actions: &[OperationKind]) -> Vec<String> {
 }
 
 #[test]
-fn a_state_is_told_in_words() {
+fn a_state_is_described_in_words() {
     let token = |token: u64| OperationKind::Acquire {
         mode: Mode::Exclusive,
         token: Some(Token::from(token)),
@@ -138,8 +138,8 @@ fn a_state_is_told_in_words() {
 }
 
 /// Operations one after the other, each as a process and what it does: `T`akes the lock, takes it
-/// `S`hared, `F`rees it, frees it as a `W`riter or `R`eader, `U`pgrades, `D`owngrades, is told that
-/// it holds it (`C`); takes two permits or gives them back (`2`, `3`).
+/// `S`hared, `F`rees it, frees it as a `W`riter or `R`eader, `U`pgrades, `D`owngrades, gets its
+/// hold `C`onfirmed; takes two permits or gives them back (`2`, `3`).
 fn walk(text: &str) -> Vec<Operation> {
     let step = |(at, word): (u64, &str)| {
         let action = match word.as_bytes()[1] {

@@ -1,4 +1,4 @@
-//! The locks that each process holds while a history is read, as far as its grants say so.
+//! The locks that each process holds while a history is read, as far as its grants show.
 
 use crate::reading::Value;
 use base::Mode;
@@ -28,12 +28,12 @@ struct ProcessHoldings {
     lost: Vec<u32>,
 }
 
-/// The holds that a release is about.
+/// The holds that a release ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Freed {
-    /// These, or parts of them. There may be none: it frees what nobody is known to hold.
+    /// These, or parts of them. The list is empty if its process is not known to hold the lock.
     Held(Vec<Holding>),
-    /// One that its process has lost before.
+    /// None: its process had lost the hold before.
     Lost,
 }
 

@@ -36,7 +36,7 @@ pub struct Paired {
 const BEFORE: u64 = 2;
 /// The integers that are their own numbers.
 const INTEGERS: std::ops::RangeInclusive<i128> = (i64::MIN / 2) as i128..=i64::MAX as i128;
-/// The number of members of a set that are told.
+/// The number of members of a set that are listed.
 const MEMBERS: usize = 10;
 
 impl Paired {
@@ -84,14 +84,14 @@ impl Paired {
         })
     }
 
-    /// Tells what a model leaves out of account, if there is something.
+    /// Describes the parts of the history that a model ignores, if there are any.
     pub fn passed_over(&self, model: NamedModel) -> Option<String> {
         let (grants, tokens) = self.grants();
         if model.is_fenced() && tokens < grants {
             let grants = counted(grants, "grant", "grants");
-            let said = count(tokens);
+            let tokens = count(tokens);
             return Some(format!(
-                "of {grants}, {said} said a fencing token; only those are compared"
+                "of {grants}, {tokens} said a fencing token; only those are compared"
             ));
         }
         let shared = |action: &OperationKind| {
@@ -101,14 +101,14 @@ impl Paired {
         any.then(|| format!("the model {model} knows no shared holds; it takes all for exclusive"))
     }
 
-    /// Returns the number of certain grants, and of those among them that say a token.
+    /// Returns the number of certain grants, and of those among them that have a token.
     fn grants(&self) -> (u64, u64) {
         let certain = self.operations.iter().filter(|operation| operation.certain());
         let tokens = certain.filter_map(|operation| match operation.action {
             OperationKind::Acquire { token, .. } => Some(token.is_some()),
             _ => None,
         });
-        tokens.fold((0, 0), |(grants, tokens), said| (grants + 1, tokens + u64::from(said)))
+        tokens.fold((0, 0), |(grants, tokens), fenced| (grants + 1, tokens + u64::from(fenced)))
     }
 
     /// Estimates the bytes that the operations take.

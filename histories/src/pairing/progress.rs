@@ -1,7 +1,7 @@
 //! Progress: does anybody who asks for a free lock get it? Safety says nothing about that, and so a
 //! deadlock is legal for every model.
 //!
-//! A lock is taken for free while there is room for one more by all that grants and releases say:
+//! A lock is taken for free while there is room for one more according to grants and releases:
 //! an acquire of unknown outcome takes no room (though not all of a semaphore's permits may be
 //! there after one), and a process that asked for its release, lost its hold or died uses none. If
 //! an acquire finds a free lock and is not answered by the end of the history, then the lock was

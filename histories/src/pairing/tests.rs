@@ -18,7 +18,7 @@ fn words(model: &str, text: &str) -> Vec<String> {
     paired.operations.iter().map(|operation| paired.describe(operation)).collect()
 }
 
-/// A log that says this.
+/// A log with these lines.
 fn log(lines: &[&str]) -> String {
     lines.iter().map(|line| format!("- {line}\n")).collect()
 }
@@ -70,8 +70,8 @@ fn a_cas_that_failed_with_its_values_found_another_where_that_is_the_custom() {
     assert_eq!(ended(false), [Ended::Fail; 4]);
     let paired = pair("cas-register", Reading { misses: true, ..Reading::default() }, &text);
     let paired = paired.unwrap();
-    let told = paired.describe(&paired.operations[0]);
-    assert_eq!(told, "process 0's cas that did not find 3 (lines 1 to 2)");
+    let text = paired.describe(&paired.operations[0]);
+    assert_eq!(text, "process 0's cas that did not find 3 (lines 1 to 2)");
 }
 
 #[test]
@@ -134,21 +134,21 @@ fn a_set_has_members() {
                 {:process 0, :type :ok, :f :add, :value \"a\"}
                 {:process 0, :type :invoke, :f :read}
                 {:process 0, :type :ok, :f :read, :value #{\"a\" 5}}";
-    let said = words("set", text);
-    assert_eq!(said[0], "process 0's add of \"a\" (lines 1 to 2)");
-    assert_eq!(said[1], "process 0's read of 2 members: 5 \"a\" (lines 3 to 4)");
+    let described = words("set", text);
+    assert_eq!(described[0], "process 0's add of \"a\" (lines 1 to 2)");
+    assert_eq!(described[1], "process 0's read of 2 members: 5 \"a\" (lines 3 to 4)");
     let read = |members: &str| {
         let text = format!("- 0 :invoke :read nil\n- 0 :ok :read [{members}]\n");
         words("set", &text).remove(0)
     };
     let ten = "0 1 2 3 4 5 6 7 8 9";
-    let said = ["7", "", ten, &format!("{ten} 10")].map(read);
+    let described = ["7", "", ten, &format!("{ten} 10")].map(read);
     expect![[r#"
         process 0's read of 1 member: 7 (lines 1 to 2)
         process 0's read of no members (lines 1 to 2)
         process 0's read of 10 members: 0 1 2 3 4 5 6 7 8 9 (lines 1 to 2)
         process 0's read of 11 members: 0 1 2 3 4 5 6 7 8 9 … (lines 1 to 2)"#]]
-    .assert_eq(&said.join("\n"));
+    .assert_eq(&described.join("\n"));
 }
 
 #[test]
@@ -167,9 +167,9 @@ fn tuples_are_taken_apart_where_asked_for_or_unmistakable() {
     assert!(!pair("cas-register", Reading::default(), &cas).unwrap().independent);
     for wrong in ["5", "[1 2 3]"] {
         let text = log(&[&format!("0 :invoke :write {wrong}")]);
-        let said = pair("register", asked.clone(), &text).unwrap_err();
+        let refused = pair("register", asked.clone(), &text).unwrap_err();
         let why = "line 1: values are [key value] here, and this one is";
-        assert_eq!(said, format!("{why} {wrong}"));
+        assert_eq!(refused, format!("{why} {wrong}"));
     }
     let doubt = log(&["0 :invoke :write [1 5]", "0 :info :write :timed-out"]);
     let paired = pair("register", asked, &doubt).unwrap();
@@ -216,9 +216,9 @@ fn what_may_be_one_lock_or_many_is_refused() {
         (&["0 :invoke :cas [1 5]", "1 :invoke :read [2 nil]"], 2),
     ] {
         let model = if lines[0].contains("cas") { "cas-register" } else { "mutex" };
-        let said = pair(model, Reading::default(), &log(lines)).unwrap_err();
-        assert!(said.starts_with(&format!("line {line}: ")), "{said}");
-        assert!(said.contains("[key value]"), "{said}");
+        let refused = pair(model, Reading::default(), &log(lines)).unwrap_err();
+        assert!(refused.starts_with(&format!("line {line}: ")), "{refused}");
+        assert!(refused.contains("[key value]"), "{refused}");
     }
 }
 
@@ -264,7 +264,7 @@ fn what_was_asked_for_is_what_was_given_unless_the_answer_says_another_mode() {
 #[test]
 fn what_a_lock_cannot_understand_is_refused() {
     let beyond = "9".repeat(60);
-    for (model, asked, granted, said) in [
+    for (model, asked, granted, expected) in [
         ("rw", ":raed", "true", "line 1: no mode is :raed: exclusive or shared"),
         ("rw", "nil", "\"raed\"", "line 2: no mode is \"raed\": exclusive or shared"),
         ("rw", "{:mode :raed}", "nil", "line 1: no mode is :raed: exclusive or shared"),
@@ -281,7 +281,7 @@ fn what_a_lock_cannot_understand_is_refused() {
         ("mutex", "nil", "false", "line 2: this acquire is ok and says false: was it granted?"),
     ] {
         let refused = given(model, asked, granted).unwrap_err();
-        assert!(refused.starts_with(said), "{refused}");
+        assert!(refused.starts_with(expected), "{refused}");
     }
 }
 
@@ -301,8 +301,8 @@ fn clients_may_have_names() {
         ]
     );
     let other = "{:process 7, :type :invoke, :f :acquire}{:process \"7\", :type :ok, :f :acquire}";
-    let said = pair("mutex", Reading::default(), other).unwrap_err();
-    assert_eq!(said, "line 1: process \"7\" ends its acquire, which it did not begin");
+    let refused = pair("mutex", Reading::default(), other).unwrap_err();
+    assert_eq!(refused, "line 1: process \"7\" ends its acquire, which it did not begin");
 }
 
 #[test]
@@ -312,8 +312,8 @@ fn what_can_prove_nothing_says_why() {
         paired.proves_nothing(model.parse().unwrap())
     };
     let failed = log(&["0 :invoke :acquire nil", "0 :fail :acquire nil", "1 :invoke :acquire nil"]);
-    let said = proves("mutex", &failed).unwrap();
-    assert_eq!(said, "every operation failed or has no known outcome");
+    let why = proves("mutex", &failed).unwrap();
+    assert_eq!(why, "every operation failed or has no known outcome");
     let granted = log(&["0 :invoke :acquire nil", "0 :ok :acquire nil"]);
     assert_eq!(proves("mutex", &granted), None);
     assert_eq!(proves("fenced", &granted).unwrap(), "no grant says its fencing token");
@@ -327,7 +327,7 @@ fn what_can_prove_nothing_says_why() {
 }
 
 #[test]
-fn what_a_model_does_not_look_at_is_said() {
+fn what_a_model_does_not_look_at_is_reported() {
     let passed_over = |model: &str, lines: &[&str]| {
         let paired = pair(model, Reading::default(), &log(lines)).unwrap();
         paired.passed_over(model.parse().unwrap())
@@ -338,12 +338,12 @@ fn what_a_model_does_not_look_at_is_said() {
         "1 :invoke :acquire nil",
         "1 :ok :acquire nil",
     ];
-    let said = passed_over("fenced", &readers).unwrap();
-    assert_eq!(said, "of 2 grants, 1 said a fencing token; only those are compared");
+    let text = passed_over("fenced", &readers).unwrap();
+    assert_eq!(text, "of 2 grants, 1 said a fencing token; only those are compared");
     assert_eq!(passed_over("fenced", &readers[..2]), None);
     assert_eq!(passed_over("rw", &readers), None);
-    let said = passed_over("mutex", &readers).unwrap();
-    assert_eq!(said, "the model mutex knows no shared holds; it takes all for exclusive");
+    let text = passed_over("mutex", &readers).unwrap();
+    assert_eq!(text, "the model mutex knows no shared holds; it takes all for exclusive");
 }
 
 #[test]
@@ -395,20 +395,20 @@ fn what_is_done_to_another_object_is_left_out_and_counted() {
     assert_eq!(operations("register"), (2, 2));
 }
 
-/// Process 0 holds the lock; then comes what is told of it, and process 1 takes the lock.
-fn taken_after(told: &[&str]) -> String {
+/// Process 0 holds the lock; then come these events, and process 1 takes the lock.
+fn taken_after(events: &[&str]) -> String {
     let before = ["0 :invoke :acquire nil", "0 :ok :acquire nil"];
     let after = ["1 :invoke :acquire nil", "1 :ok :acquire nil"];
-    log(&[&before[..], told, &after[..]].concat())
+    log(&[&before[..], events, &after[..]].concat())
 }
 
 #[test]
 fn a_hold_ends_with_its_process_or_with_its_word_that_it_may_be_lost() {
     let freed = "process 0's release (from line 3 on, never answered)";
-    for told in ["0 :info :death nil", "0 :info :lost nil"] {
-        let words = words("owner-mutex", &taken_after(&[told]));
-        assert_eq!(words[1], freed, "{told}");
-        assert_eq!(words.len(), 3, "{told}");
+    for event in ["0 :info :death nil", "0 :info :lost nil"] {
+        let words = words("owner-mutex", &taken_after(&[event]));
+        assert_eq!(words[1], freed, "{event}");
+        assert_eq!(words.len(), 3, "{event}");
     }
     // What is freed after the loss is not that hold any more; what is taken again, is.
     let again = ["0 :info :lost nil", "0 :invoke :release nil", "0 :ok :release nil"];
@@ -431,7 +431,7 @@ fn acquires_that_nobody_answered_are_counted() {
 
 #[test]
 fn what_fits_nothing_is_refused_with_its_line() {
-    for (model, lines, said) in [
+    for (model, lines, expected) in [
         ("mutex", &["0 :invoke :downgrade nil"][..], "line 1: the model mutex has no `downgrade`"),
         ("register", &["0 :invoke :cas [1 2]"], "line 1: the model register has no `cas`"),
         ("set", &["0 :invoke :swim 1"], "line 1: the model set has no `swim`"),
@@ -459,12 +459,12 @@ fn what_fits_nothing_is_refused_with_its_line() {
         ),
         ("rw", &["0 :invoke :convert nil"], "line 1: a convert without its new mode"),
     ] {
-        assert_eq!(pair(model, Reading::default(), &log(lines)).unwrap_err(), said);
+        assert_eq!(pair(model, Reading::default(), &log(lines)).unwrap_err(), expected);
     }
     let keys = "{:process 0, :type :invoke, :f :acquire, :key 1}
                 {:process 0, :type :ok, :f :acquire, :key 2}";
-    let said = pair("mutex", Reading::default(), keys).unwrap_err();
-    assert_eq!(said, "line 2: process 0 ends on another key than it began on");
+    let refused = pair("mutex", Reading::default(), keys).unwrap_err();
+    assert_eq!(refused, "line 2: process 0 ends on another key than it began on");
 }
 
 /// Returns the memory that a pairing keeps after these lines, begun with a `Reading` of tuples or
@@ -521,7 +521,7 @@ fn equal_numbers_are_one_value() {
 }
 
 #[test]
-fn numbers_beyond_an_integer_are_told_apart() {
+fn numbers_beyond_an_integer_are_distinguished() {
     let text = log(&[
         "0 :invoke :write 9223372036854775807",
         "1 :invoke :write 9223372036854775808",
@@ -534,8 +534,8 @@ fn numbers_beyond_an_integer_are_told_apart() {
     actions.sort();
     actions.dedup();
     assert_eq!(actions.len(), 4);
-    let said: Vec<String> = paired.operations.iter().map(|o| paired.describe(o)).collect();
-    assert!(said[1].contains("write of 9223372036854775808"), "{said:?}");
+    let words: Vec<String> = paired.operations.iter().map(|o| paired.describe(o)).collect();
+    assert!(words[1].contains("write of 9223372036854775808"), "{words:?}");
 }
 
 /// A history in EDN, from lines such as `0 invoke acquire "a"`: process, type, name and value.
@@ -574,7 +574,7 @@ fn what_confirms_a_hold_is_held_against_it() {
         for model in ["owner-mutex", "mutex", "rw", "fenced", "reentrant:2", "semaphore:2"] {
             assert!(!is_legal(model, &[HELD_BY_0, freed, confirmed].concat()), "{f} {model}");
         }
-        // It says that it has lost it, and then it is told that it has it, and another one has it.
+        // It reports the loss, another one takes the lock, and then its own hold is confirmed.
         let lost = ["0 info lost"];
         let stale = [&HELD_BY_0[..], &lost, &TAKEN_BY_1, &confirmed].concat();
         assert!(!is_legal("owner-mutex", &stale), "{f}");
@@ -584,24 +584,24 @@ fn what_confirms_a_hold_is_held_against_it() {
 }
 
 #[test]
-fn a_hold_ends_where_its_process_is_told_so() {
-    for told in [
+fn a_hold_ends_where_its_process_learns_so() {
+    for denial in [
         ["0 invoke extend", "0 fail extend"],
         ["0 invoke valid", "0 ok valid false"],
         ["0 invoke valid", "0 fail valid"],
     ] {
-        assert!(is_legal("owner-mutex", &[HELD_BY_0, told, TAKEN_BY_1].concat()));
+        assert!(is_legal("owner-mutex", &[HELD_BY_0, denial, TAKEN_BY_1].concat()));
         let frees = ["0 invoke release", "0 ok release"];
-        assert!(is_legal("owner-mutex", &[HELD_BY_0, told, TAKEN_BY_1, frees].concat()));
+        assert!(is_legal("owner-mutex", &[HELD_BY_0, denial, TAKEN_BY_1, frees].concat()));
         // It may have come to an end as soon as it was asked, and not before.
-        let [asked, answered] = told;
+        let [asked, answered] = denial;
         let meanwhile = [&HELD_BY_0[..], &[asked], &TAKEN_BY_1, &[answered]].concat();
         assert!(is_legal("owner-mutex", &meanwhile));
-        let before = [&HELD_BY_0[..], &TAKEN_BY_1, &told].concat();
+        let before = [&HELD_BY_0[..], &TAKEN_BY_1, &denial].concat();
         assert!(!is_legal("owner-mutex", &before));
     }
-    let unsaid = ["0 invoke extend", "0 info extend"];
-    assert!(!is_legal("owner-mutex", &[HELD_BY_0, unsaid, TAKEN_BY_1].concat()));
+    let unknown = ["0 invoke extend", "0 info extend"];
+    assert!(!is_legal("owner-mutex", &[HELD_BY_0, unknown, TAKEN_BY_1].concat()));
 }
 
 #[test]

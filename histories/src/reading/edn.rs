@@ -474,7 +474,7 @@ fn place(mut value: Value, begun: &mut Vec<OpenForm>) -> Option<Value> {
 
 /// The value of a form that its bracket has closed.
 fn closed(frame: Option<OpenForm>, bracket: u8, line: u64) -> Result<Value, NoForm> {
-    let bracket_said = char::from(bracket);
+    let found = char::from(bracket);
     match frame {
         Some(OpenForm::Holds(shape, items)) if shape.close() == bracket => match shape {
             FormShape::Vector | FormShape::List => Ok(Value::List(items)),
@@ -487,13 +487,13 @@ fn closed(frame: Option<OpenForm>, bracket: u8, line: u64) -> Result<Value, NoFo
         },
         Some(OpenForm::Holds(shape, _)) => {
             let expected = char::from(shape.close());
-            Err(wrong(line, format!("not EDN: `{bracket_said}` where `{expected}` should be")))
+            Err(wrong(line, format!("not EDN: `{found}` where `{expected}` should be")))
         }
         Some(OpenForm::Tagged(tag)) => {
             Err(wrong(line, format!("not EDN: no value after `#{tag}`")))
         }
         Some(OpenForm::Discards) => Err(wrong(line, "not EDN: nothing after `#_`".into())),
-        None => Err(wrong(line, format!("not EDN: `{bracket_said}` closes nothing"))),
+        None => Err(wrong(line, format!("not EDN: `{found}` closes nothing"))),
     }
 }
 
@@ -554,7 +554,7 @@ fn digits(word: &[u8]) -> Option<u64> {
 
 /// The words of most operations, which need no room of their own: keywords without a namespace.
 fn known(word: &[u8]) -> Option<&'static str> {
-    // By their bytes, which are told apart one after another and not word by word.
+    // As bytes: such a match decides by one byte after another, and does not compare each word.
     Some(match word {
         b":process" => ":process",
         b":type" => ":type",

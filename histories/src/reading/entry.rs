@@ -22,9 +22,9 @@ pub struct Entry {
     pub key: Option<Value>,
     /// The value read or written; in foreign histories also the mode in which a lock is asked for.
     pub value: Value,
-    /// The mode in which a lock is asked for; `None` where the file does not say.
+    /// The mode in which a lock is asked for; `None` if the file does not give it.
     pub mode: Option<base::Mode>,
-    /// The fencing token of a grant; `nil` where the file does not say.
+    /// The fencing token of a grant; `nil` if the file does not give it.
     pub token: Value,
 }
 
@@ -115,8 +115,8 @@ impl fmt::Display for Verb {
     }
 }
 
-/// A value of a history. Two are equal if their writer would say so: `5` is `5.0`, `:a` is not
-/// `"a"`.
+/// A value of a history. Values are equal if they mean the same to their writer: `5` is `5.0`, `:a`
+/// is not `"a"`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value {
     /// `nil`, `null`, or nothing at all.

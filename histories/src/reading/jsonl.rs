@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, Value, Verb};
 use super::number::decimal;
-use super::operation::{ToldEvent, client, mode_of};
+use super::operation::{ParsedEvent, client, mode_of};
 use crate::HistoryError;
 use base::{Kind, Mode};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -36,7 +36,7 @@ struct EventFields<'a> {
 struct FieldText<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Reads one line.
-pub fn told(line: u64, text: &str) -> Result<ToldEvent, HistoryError> {
+pub fn parse(line: u64, text: &str) -> Result<ParsedEvent, HistoryError> {
     if text.trim_start().starts_with('[') {
         return Err(HistoryError::wrong(
             line,
@@ -44,11 +44,11 @@ pub fn told(line: u64, text: &str) -> Result<ToldEvent, HistoryError> {
         ));
     }
     let wire: EventFields<'_> =
-        serde_json::from_str(text).map_err(|said| HistoryError::Line { line, said })?;
+        serde_json::from_str(text).map_err(|error| HistoryError::Line { line, error })?;
     let time = wire.time_ns.or(wire.time);
     let (index, time_ns) = (wire.index, time.as_ref().and_then(Value::int));
     let Some(process) = client(line, wire.process)? else {
-        return Ok(ToldEvent { index, time_ns, entry: None, stop: wire.f.0 == "stop" });
+        return Ok(ParsedEvent { index, time_ns, entry: None, stop: wire.f.0 == "stop" });
     };
     let mode = wire.mode.map(|name| mode(line, &name.0)).transpose()?;
     let entry = Entry {
@@ -62,7 +62,7 @@ pub fn told(line: u64, text: &str) -> Result<ToldEvent, HistoryError> {
         mode,
         token: wire.token,
     };
-    Ok(ToldEvent { index, time_ns, entry: Some(entry), stop: false })
+    Ok(ParsedEvent { index, time_ns, entry: Some(entry), stop: false })
 }
 
 fn mode(line: u64, name: &str) -> Result<Mode, HistoryError> {
@@ -149,9 +149,9 @@ mod tests {
     #[test]
     fn a_line_of_json_is_an_entry() {
         let text = r#"{"index":4,"time":9,"process":2,"type":"ok","f":"cas","key":"x","value":[1,null,"a"],"more":{}}"#;
-        let told = told(7, text).unwrap();
-        assert_eq!((told.index, told.time_ns), (Some(4), Some(9)));
-        let entry = told.entry.unwrap();
+        let event = parse(7, text).unwrap();
+        assert_eq!((event.index, event.time_ns), (Some(4), Some(9)));
+        let entry = event.entry.unwrap();
         assert_eq!((entry.line, entry.process, entry.verb), (7, Value::Int(2), Verb::Cas));
         assert_eq!(entry.value.to_string(), "[1 nil \"a\"]");
         assert_eq!(entry.key, Some(Value::Text("x".into())));
@@ -160,7 +160,7 @@ mod tests {
     /// An event with this value.
     fn valued(value: &str) -> Result<Value, String> {
         let text = format!(r#"{{"process":0,"type":"ok","f":"read","value":{value}}}"#);
-        told(1, &text).map(|told| told.entry.unwrap().value).map_err(|error| error.to_string())
+        parse(1, &text).map(|event| event.entry.unwrap().value).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
     fn a_client_may_have_a_name() {
         let process = |process: &str| {
             let text = format!(r#"{{"process":{process},"type":"ok","f":"read"}}"#);
-            told(1, &text).map(|told| told.entry.map(|entry| entry.process))
+            parse(1, &text).map(|event| event.entry.map(|entry| entry.process))
         };
         assert_eq!(process("\"p1\"").unwrap(), Some(Value::Text("p1".into())));
         assert_eq!(process("\"7\"").unwrap(), Some(Value::Text("7".into())));
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let says = |text: &str| told(3, text).unwrap_err().to_string();
+        let says = |text: &str| parse(3, text).unwrap_err().to_string();
         assert!(says("{}").starts_with("line 3: not an event: missing field"));
         assert!(says("[{}").starts_with("line 3: an array; write one object a line"));
         let deep = "[".repeat(100_000);

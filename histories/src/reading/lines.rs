@@ -44,7 +44,7 @@ impl<R: BufRead> Lines<R> {
         let mut bounded = (&mut self.reader).take(LONGEST_LINE as u64 + 1);
         bounded
             .read_until(b'\n', &mut self.buffer)
-            .map_err(|said| HistoryError::Read { line: number, said })?;
+            .map_err(|error| HistoryError::Read { line: number, error })?;
         if self.buffer.is_empty() {
             return Ok(None);
         }
@@ -102,7 +102,7 @@ mod tests {
         let long = vec![b'x'; LONGEST_LINE];
         assert_eq!(all(&long).unwrap()[0].0.len(), LONGEST_LINE);
         let endless = std::io::BufReader::new(std::io::repeat(b'x'));
-        let said = Lines::new(endless).read().unwrap_err().to_string();
-        assert!(said.starts_with("line 1: longer than"), "{said}");
+        let message = Lines::new(endless).read().unwrap_err().to_string();
+        assert!(message.starts_with("line 1: longer than"), "{message}");
     }
 }

@@ -25,7 +25,7 @@ pub enum LogMeaning {
 }
 
 /// Reads one line.
-pub fn said(line: TextLine<'_>) -> Result<LogMeaning, HistoryError> {
+pub fn parse(line: TextLine<'_>) -> Result<LogMeaning, HistoryError> {
     let nothing = || if line.whole { LogMeaning::Nothing } else { LogMeaning::CutOff };
     let Some((process, kind, rest)) = find(line.text) else { return Ok(nothing()) };
     let mut forms = Parser::new(rest.as_bytes(), line.number);
@@ -48,8 +48,8 @@ pub fn said(line: TextLine<'_>) -> Result<LogMeaning, HistoryError> {
     }
     let Some(process) = client(line.number, process)? else { return Ok(nothing()) };
     let value = next()?;
-    // Without its line end, a number or a name may have lost its last letters, and say another, and
-    // what failed may have lost its error.
+    // Without its line end, a number or a name may have lost its last letters and be another
+    // one, and what failed may have lost its error.
     let ended = line.text.ends_with([']', ')', '}', '"']) && kind != Kind::Fail;
     if !line.whole && (value.is_none() || !ended) {
         return Ok(LogMeaning::CutOff);
@@ -103,7 +103,7 @@ mod tests {
 
     fn read(text: &str) -> Result<String, String> {
         let whole = text.ends_with('\n');
-        match said(TextLine { number: 4, text: text.trim_end_matches('\n'), whole }) {
+        match parse(TextLine { number: 4, text: text.trim_end_matches('\n'), whole }) {
             Ok(LogMeaning::Operation(e)) => {
                 Ok(format!("{} {:?} {} {}", e.process, e.kind, e.verb, e.value))
             }
@@ -161,13 +161,13 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused_with_its_line() {
-        for (text, said) in [
+        for (text, expected) in [
             ("- 1 :ok :cas [1 2\n", "line 4: its value has no end"),
             ("- 1 :ok :cas ]\n", "line 4: not EDN: `]` closes nothing"),
             ("- 1 :ok\n", "line 4: no name follows"),
         ] {
             let refused = read(text).unwrap_err();
-            assert!(refused.starts_with(said), "{refused}");
+            assert!(refused.starts_with(expected), "{refused}");
         }
     }
 }

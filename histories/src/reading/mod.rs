@@ -26,7 +26,7 @@ use crate::HistoryError;
 use crate::stored::read_header;
 use base::Header;
 use edn::{NextForm, NoForm, Parser};
-use operation::ToldEvent;
+use operation::ParsedEvent;
 use std::io::{BufRead, Chain, Cursor, Read};
 
 /// The notation of a history.
@@ -40,7 +40,7 @@ pub enum Notation {
     Log,
 }
 
-/// Enough of a file to tell its format.
+/// The bytes of a file from which its format is detected.
 const PEEK: u64 = 4096;
 
 /// The events of clients in a history, in order.
@@ -69,7 +69,7 @@ impl<R: BufRead> Entries<R> {
     pub fn open(mut reader: R, format: Option<Notation>) -> Result<Self, HistoryError> {
         let mut head = Vec::new();
         let read = (&mut reader).take(PEEK).read_to_end(&mut head);
-        read.map_err(|said| HistoryError::Read { line: 1, said })?;
+        read.map_err(|error| HistoryError::Read { line: 1, error })?;
         no_text(&head)?;
         if head.starts_with(b"\xef\xbb\xbf") {
             head.drain(..3);
@@ -133,11 +133,11 @@ impl<R: BufRead> Entries<R> {
                 Text::Log { lines } => log_step(lines)?,
             };
             match read {
-                ReadStep::Told(line, told) => {
-                    self.order.follow(line, &told, self.ours())?;
-                    self.stopped |= told.stop;
-                    if told.entry.is_some() {
-                        return Ok(told.entry);
+                ReadStep::Event(line, event) => {
+                    self.order.follow(line, &event, self.ours())?;
+                    self.stopped |= event.stop;
+                    if event.entry.is_some() {
+                        return Ok(event.entry);
                     }
                 }
                 ReadStep::Nothing => {}
@@ -166,7 +166,7 @@ impl<R: BufRead> Iterator for Entries<R> {
 /// The result of one step of reading.
 #[expect(clippy::large_enum_variant, reason = "a box would be an allocation for every event")]
 enum ReadStep {
-    Told(u64, ToldEvent),
+    Event(u64, ParsedEvent),
     Nothing,
     CutOff(u64),
     End,
@@ -186,8 +186,8 @@ fn jsonl_step<R: BufRead>(
     }
     // A line that is JSON was not cut off, whatever it lacks.
     let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(line.text).is_ok();
-    match jsonl::told(line.number, line.text) {
-        Ok(told) => Ok(ReadStep::Told(line.number, told)),
+    match jsonl::parse(line.number, line.text) {
+        Ok(event) => Ok(ReadStep::Event(line.number, event)),
         Err(_) if !line.whole && !is_json() => Ok(ReadStep::CutOff(line.number)),
         Err(error) => Err(error),
     }
@@ -212,7 +212,7 @@ fn edn_step<R: BufRead>(
     };
     match next {
         Ok(NextForm::Form(line, form)) => {
-            operation::told(line, form).map(|told| ReadStep::Told(line, told))
+            operation::parse(line, form).map(|event| ReadStep::Event(line, event))
         }
         // After one vector there may be another: logs that were joined.
         Ok(NextForm::Close) => {
@@ -229,10 +229,10 @@ fn edn_step<R: BufRead>(
 fn log_step<R: BufRead>(lines: &mut Lines<R>) -> Result<ReadStep, HistoryError> {
     let Some(line) = lines.read()? else { return Ok(ReadStep::End) };
     let number = line.number;
-    Ok(match log::said(line)? {
-        log::LogMeaning::Operation(entry) => ReadStep::Told(
+    Ok(match log::parse(line)? {
+        log::LogMeaning::Operation(entry) => ReadStep::Event(
             number,
-            ToldEvent { index: None, time_ns: None, entry: Some(entry), stop: false },
+            ParsedEvent { index: None, time_ns: None, entry: Some(entry), stop: false },
         ),
         log::LogMeaning::Nothing => ReadStep::Nothing,
         log::LogMeaning::CutOff => ReadStep::CutOff(number),
@@ -251,8 +251,8 @@ struct EventOrder {
 impl EventOrder {
     /// Checks the index and the time of an event. Our histories are numbered without gaps; others
     /// may have left events out, but not moved them.
-    fn follow(&mut self, line: u64, told: &ToldEvent, ours: bool) -> Result<(), HistoryError> {
-        if let Some(found) = told.index {
+    fn follow(&mut self, line: u64, event: &ParsedEvent, ours: bool) -> Result<(), HistoryError> {
+        if let Some(found) = event.index {
             let expected = self.last.map_or(0, |last| last + 1);
             if ours && found != expected {
                 return Err(HistoryError::Index { line, found, expected });
@@ -263,7 +263,7 @@ impl EventOrder {
             }
             self.last = Some(found);
         }
-        if let Some(time) = told.time_ns {
+        if let Some(time) = event.time_ns {
             if self.time_ns.is_some_and(|before| time < before) {
                 self.back.get_or_insert(line);
             }

@@ -78,7 +78,7 @@ fn canonical(sign: &str, digits: &str, exponent: i64) -> Value {
 mod tests {
     use super::*;
 
-    fn said(text: &str) -> Option<String> {
+    fn canonical(text: &str) -> Option<String> {
         let value = match text.split_once('/') {
             Some((above, below)) => ratio(above, below),
             None => decimal(text),
@@ -115,7 +115,7 @@ mod tests {
             (&["1e39", "1000000000000000000000000000000000000000"], "1e39~"),
         ] {
             for text in same {
-                assert_eq!(said(text).as_deref(), Some(is), "{text}");
+                assert_eq!(canonical(text).as_deref(), Some(is), "{text}");
             }
         }
     }
@@ -125,7 +125,7 @@ mod tests {
         for text in
             ["", "-", ".5", "5x", "1e", "e5", "1e99999999999", "--5", "1.2.3", "1/0", "1/x", "٣"]
         {
-            assert_eq!(said(text), None, "{text}");
+            assert_eq!(canonical(text), None, "{text}");
         }
     }
 }

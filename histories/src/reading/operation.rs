@@ -6,7 +6,7 @@ use base::{Kind, Mode};
 
 /// An event as its map describes it: its place in the order, and its entry if it is a client's.
 #[derive(Debug)]
-pub struct ToldEvent {
+pub struct ParsedEvent {
     /// The event's place in its history, where the map gives it.
     pub index: Option<u64>,
     /// The event's time, where the map gives it.
@@ -64,7 +64,7 @@ impl<'a> Parts<'a> {
 
 /// Reads a map such as `{:process 0, :type :invoke, :f :read, :value nil}`. Its tag, if it has one,
 /// is ignored; its keys may be keywords or strings, and others than these are passed over.
-pub fn told(line: u64, form: Value) -> Result<ToldEvent, HistoryError> {
+pub fn parse(line: u64, form: Value) -> Result<ParsedEvent, HistoryError> {
     let map = form.into_bare();
     let Value::Map(pairs) = &map else {
         let found = short(&map);
@@ -90,7 +90,7 @@ pub fn told(line: u64, form: Value) -> Result<ToldEvent, HistoryError> {
         Some(process) => Some(entry(line, process, &parts, missing)?),
         None => None,
     };
-    Ok(ToldEvent { index, time_ns: parts.time.and_then(Value::int), entry, stop: false })
+    Ok(ParsedEvent { index, time_ns: parts.time.and_then(Value::int), entry, stop: false })
 }
 
 fn entry(
@@ -169,10 +169,10 @@ fn mode_named(line: u64, mode: &Value) -> Result<Mode, HistoryError> {
 
 /// A value as text of at most 60 characters, for an error line.
 pub fn short(value: &Value) -> String {
-    let said = value.to_string();
-    match said.char_indices().nth(60) {
-        Some((cut, _)) => format!("{}…", &said[..cut]),
-        None => said,
+    let text = value.to_string();
+    match text.char_indices().nth(60) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text,
     }
 }
 
@@ -181,11 +181,11 @@ mod tests {
     use super::super::edn::{NextForm, Parser};
     use super::*;
 
-    fn read(text: &str) -> Result<ToldEvent, String> {
+    fn read(text: &str) -> Result<ParsedEvent, String> {
         let Ok(NextForm::Form(line, form)) = Parser::new(text.as_bytes(), 1).form(None) else {
             panic!("{text}")
         };
-        told(line, form).map_err(|error| error.to_string())
+        parse(line, form).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -196,9 +196,9 @@ mod tests {
             r#"{"process" 3 "type" "ok" "f" "cas" "value" (1 2) "index" 9 "time" 7N}"#,
             "#:op{:process 3N, :type ok, :f :my/cas, :value [1 2], :time 7, :index 9}",
         ] {
-            let told = read(text).unwrap();
-            assert_eq!((told.index, told.time_ns), (Some(9), Some(7)), "{text}");
-            let entry = told.entry.unwrap();
+            let event = read(text).unwrap();
+            assert_eq!((event.index, event.time_ns), (Some(9), Some(7)), "{text}");
+            let entry = event.entry.unwrap();
             assert_eq!(
                 (entry.process, entry.kind, entry.verb),
                 (Value::Int(3), Kind::Ok, Verb::Cas)
@@ -220,8 +220,8 @@ mod tests {
     #[test]
     fn a_client_may_have_a_name() {
         for name in [":p1", "\"p1\"", "p1", "\"7\"", "-7", "9223372036854775808", ":nemesis-2"] {
-            let told = read(&format!("{{:process {name}, :type :ok, :f :read}}")).unwrap();
-            assert_eq!(told.entry.unwrap().process.to_string(), name);
+            let event = read(&format!("{{:process {name}, :type :ok, :f :read}}")).unwrap();
+            assert_eq!(event.entry.unwrap().process.to_string(), name);
         }
     }
 
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_wrong_is_named() {
-        for (text, said) in [
+        for (text, expected) in [
             ("[1 2]", "line 1: not the map of an operation: [1 2]"),
             ("{:type :ok, :f :read}", "line 1: an operation without :process: {:f :read"),
             ("{:process 1, :f :read}", "line 1: an operation without :type"),
@@ -252,7 +252,7 @@ mod tests {
             ("{:process 1, :type :ok, :f :acquire, :mode 7}", "line 1: no :mode is 7"),
         ] {
             let refused = read(text).unwrap_err();
-            assert!(refused.starts_with(said), "{refused}");
+            assert!(refused.starts_with(expected), "{refused}");
         }
     }
 }

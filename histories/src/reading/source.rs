@@ -45,7 +45,7 @@ impl<R: BufRead> Source<R> {
                     break;
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(said) => return Err(HistoryError::Read { line: self.line, said }),
+                Err(error) => return Err(HistoryError::Read { line: self.line, error }),
             }
         }
         self.reader.consume(self.piece.len());

@@ -6,11 +6,11 @@ use std::io;
 
 /// Reads a text: each entry as a few words, and the line in which the text breaks off.
 fn read(text: &str) -> Result<(Vec<String>, Option<u64>), String> {
-    let said = |error: HistoryError| error.to_string();
-    let mut entries = Entries::open(text.as_bytes(), None).map_err(said)?;
+    let message = |error: HistoryError| error.to_string();
+    let mut entries = Entries::open(text.as_bytes(), None).map_err(message)?;
     let mut words = Vec::new();
     for entry in &mut entries {
-        let entry = entry.map_err(said)?;
+        let entry = entry.map_err(message)?;
         words.push(format!("{} {:?} {} {}", entry.process, entry.kind, entry.verb, entry.value));
     }
     assert!(entries.next().is_none());
@@ -83,12 +83,12 @@ fn what_is_out_of_order_is_refused_with_its_line() {
     };
     let map = |index: u64| format!("{{:index {index}, :process 0, :type :invoke, :f :read}}\n");
     let header = "{\"picklock_history\":2}\n";
-    for (text, said) in [
+    for (text, expected) in [
         (header.to_owned() + &line(0) + &line(2), "line 3: event 2 stands where event 1 should"),
         (line(4) + &line(7) + &line(7), "line 3: event 7 stands after event 7"),
         (map(4) + &map(7) + &map(5), "line 3: event 5 stands after event 7"),
     ] {
-        assert_eq!(read(&text).unwrap_err(), said);
+        assert_eq!(read(&text).unwrap_err(), expected);
     }
 }
 
@@ -105,7 +105,7 @@ fn a_time_that_goes_back_is_noted() {
 
 #[test]
 fn what_is_no_history_is_refused() {
-    for (text, said) in [
+    for (text, expected) in [
         ("", "the history is empty"),
         (" \n\n", "the history is empty"),
         ("{\"picklock_history\":7}\n", "line 1: the history has version 7, of a newer"),
@@ -116,7 +116,7 @@ fn what_is_no_history_is_refused() {
         ("[{\"process\":0}]\n", "line 1: an array; write one object a line"),
     ] {
         let refused = read(text).unwrap_err();
-        assert!(refused.starts_with(said), "{refused}");
+        assert!(refused.starts_with(expected), "{refused}");
     }
 }
 
@@ -133,7 +133,7 @@ fn a_last_line_without_an_end_is_read_unless_it_was_cut_off() {
 fn what_is_hostile_ends_in_one_error() {
     let deep = |open: &str| open.repeat(100_000);
     let long = "x".repeat(LONGEST_LINE + 1);
-    for (text, said) in [
+    for (text, expected) in [
         (format!("[{{:a {}", deep("[")), "line 1: EDN nested deeper than 64"),
         (format!("[{}", deep("#a ")), "line 1: EDN nested deeper than 64"),
         (format!("- 0 :ok :read {}\n", deep("(")), "line 1: EDN nested deeper than 64"),
@@ -143,19 +143,19 @@ fn what_is_hostile_ends_in_one_error() {
         (format!("{{:process \"{long}"), "line 1: a string or name longer than"),
     ] {
         let refused = read(&text).unwrap_err();
-        assert!(refused.starts_with(said), "{refused}");
+        assert!(refused.starts_with(expected), "{refused}");
     }
-    for (bytes, said) in [
+    for (bytes, expected) in [
         (&b"\x1f\x8b\x08\0"[..], "line 1: compressed by gzip; unpack it first"),
         (&b"\x28\xb5\x2f\xfd"[..], "line 1: compressed by zstd; unpack it first"),
         (&b"\xff\xfe{\0"[..], "line 1: UTF-16 text; write it as UTF-8"),
     ] {
-        assert_eq!(Entries::open(bytes, None).err().map(|e| e.to_string()), Some(said.into()));
+        assert_eq!(Entries::open(bytes, None).err().map(|e| e.to_string()), Some(expected.into()));
     }
     let broken = b"{\"process\":0,\"type\":\"ok\",\"f\":\"\xff\"}\n";
     let mut entries = Entries::open(&broken[..], None).unwrap();
-    let said = entries.next().unwrap().unwrap_err().to_string();
-    assert_eq!(said, "line 1: not UTF-8 text");
+    let message = entries.next().unwrap().unwrap_err().to_string();
+    assert_eq!(message, "line 1: not UTF-8 text");
     assert!(entries.next().is_none(), "nothing follows an error");
 }
 

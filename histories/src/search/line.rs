@@ -41,16 +41,16 @@ pub struct Line {
     pub whole: bool,
 }
 
-/// The extent of a line that is wanted, and the states that are to be told.
+/// The extent of the wanted line, and the points after which its state is recorded.
 pub(crate) struct WantedLine<'a> {
     /// The answers before this event have to be on it.
     pub until: u64,
-    /// The state is told after these operations, and at both ends of the line.
-    pub told: &'a [usize],
+    /// The operations after which the state is recorded, as it is at both ends of the line.
+    pub states_after: &'a [usize],
 }
 
-/// The number of points at each end of a line after which the state is told.
-const TOLD: usize = 2_000;
+/// The number of points at each end of a line after which the state is recorded.
+const AT_ENDS: usize = 2_000;
 /// The number of choices that can be taken back.
 const LEVELS: usize = 4_096;
 /// The number of dead ends that are remembered.
@@ -91,11 +91,11 @@ pub(crate) fn line<M: Model>(
     let mut walk = LineWalk::of(model, &kept, &steps, &timeline, wanted.until);
     let whole = walk.run(meter).unwrap_or(false);
     let until = walk.keep_best();
-    let told = |number: usize, id: u32| {
-        let ends = number < TOLD || number + TOLD >= walk.points.len();
-        ends || wanted.told.contains(&happened[id as usize])
+    let is_recorded = |number: usize, id: u32| {
+        let ends = number < AT_ENDS || number + AT_ENDS >= walk.points.len();
+        ends || wanted.states_after.contains(&happened[id as usize])
     };
-    let states = states(model, &steps, &walk.points, told, meter);
+    let states = states(model, &steps, &walk.points, is_recorded, meter);
     let point = |(id, before): &(u32, u64)| LinePoint {
         operation: happened[*id as usize],
         before: *before,
@@ -103,12 +103,12 @@ pub(crate) fn line<M: Model>(
     Line { points: walk.points.iter().map(point).collect(), states, until, whole }
 }
 
-/// Returns the model's states after the points that are to be told of.
+/// Returns the model's states after the points at which they are recorded.
 fn states<M: Model>(
     model: &M,
     steps: &[M::Step],
     points: &[(u32, u64)],
-    told: impl Fn(usize, u32) -> bool,
+    is_recorded: impl Fn(usize, u32) -> bool,
     meter: &mut Meter<'_, '_>,
 ) -> BTreeMap<usize, ModelState> {
     let mut states = BTreeMap::new();
@@ -117,7 +117,7 @@ fn states<M: Model>(
         let next = model.apply(&state, &steps[*id as usize]);
         let Some(next) = next.filter(|_| meter.handle(M::heap(&state)).is_ok()) else { break };
         state = next;
-        if told(number, *id) {
+        if is_recorded(number, *id) {
             states.insert(number, model.describe(&state));
         }
     }

@@ -55,7 +55,7 @@ pub(crate) fn searched<M: Model>(
 pub(crate) fn lined<M: Model>(model: &M, operations: &[Operation], until: u64) -> Line {
     let mut budget = Budget { memory: usize::MAX, expired: &mut || false };
     let operations: Vec<&Operation> = operations.iter().collect();
-    let wanted = WantedLine { until, told: &[] };
+    let wanted = WantedLine { until, states_after: &[] };
     line(model, &operations, &wanted, &mut Meter::new(&mut budget))
 }
 

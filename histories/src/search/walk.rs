@@ -6,7 +6,7 @@ use super::open::{Candidate, OpenOperations, Timeline};
 use crate::models::{Around, BeforeGoal, Between, Model};
 use crate::state::ModelState;
 
-/// The number of the furthest states that are told.
+/// The number of the furthest states that are reported.
 const STATES: usize = 4;
 
 /// The number of candidates that can be looked at in the time of a step.

@@ -119,7 +119,7 @@ fn a_reader_whose_token_is_too_low_for_its_place_is_illegal() {
 
 /// Two hold it at once, long before a token falls.
 #[test]
-fn what_goes_wrong_first_is_told() {
+fn what_goes_wrong_first_is_reported() {
     let holds = [
         (0, X, Some(5), 0, 1, 20),
         (1, X, Some(9), 2, 3, 4),
@@ -139,9 +139,9 @@ fn what_goes_wrong_first_is_told() {
     }
 }
 
-/// States tell how many hold it, and not who: there may be thousands.
+/// The state gives the number of holders, and not their names: there may be thousands.
 #[test]
-fn a_lock_of_many_is_told_by_their_number() {
+fn a_lock_of_many_is_described_by_their_number() {
     let hold = |n: u64| (n as u32, X, None, n * 2, n * 2 + 1, 50 + n * 2);
     let holds: Vec<Hold> = (0..4).map(hold).collect();
     match decide(Rule::Permits(3), false, &holds) {

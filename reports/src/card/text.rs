@@ -64,7 +64,7 @@ pub fn last_line(card: &Card, style: Style) -> String {
     fitted(&format!("{head}: {}", faults.join(", ")), style)
 }
 
-/// Returns a head with what it is said of: on its line, or else a line for each item.
+/// Returns a head with its items: a single one on the same line, else each on a line of its own.
 fn listed(head: &str, items: &[String], mark: &str) -> String {
     match items {
         [only] => format!("{head}: {only}"),

@@ -13,7 +13,7 @@ impl Card {
             ("Interrupted", self.interrupted_of.map(part).into_iter().collect()),
             ("Safe against", Vec::from_iter(self.strengths())),
             ("Not safe against", self.weaknesses()),
-            ("Could not tell", of(Outcome::Inconclusive).map(CardRow::untold).collect()),
+            ("Could not tell", of(Outcome::Inconclusive).map(CardRow::undecided).collect()),
             ("What to do", self.remedies()),
         ];
         words.into_iter().filter(|(_, items)| !items.is_empty()).collect()
@@ -86,13 +86,14 @@ impl Card {
 }
 
 impl CardRow {
-    /// Tells in words what it bore.
+    /// Describes what it bore.
     fn borne(&self) -> String {
         let after = self.after_death_ns.map(|it| format!(" (granted again within {})", span(it)));
         format!("{}{}", self.faults(), after.unwrap_or_default())
     }
 
-    fn untold(&self) -> String {
+    /// Describes what stayed undecided.
+    fn undecided(&self) -> String {
         match self.unclear.as_deref().unwrap_or_default() {
             "" => self.faults().into(),
             why => format!("{} ({why})", self.faults()),

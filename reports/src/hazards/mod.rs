@@ -68,7 +68,7 @@ impl Hazard {
     }
 
     /// The hazard in one line: "H7: a paused holder writes on (docs/hazards.md#h7)".
-    pub fn told(&self) -> String {
+    pub fn summary(&self) -> String {
         format!("{}: {} ({})", self.name(), self.title, self.link())
     }
 }
@@ -112,12 +112,12 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_told_with_its_story() {
+    fn a_number_is_linked_to_its_story() {
         let why = "H40, H32: the session's id does not tell threads apart, see H40";
         assert_eq!(with_links(why), format!("{why} (docs/hazards.md#h40, docs/hazards.md#h32)"));
         assert_eq!(with_links("nothing, and no H99."), "nothing, and no H99.");
         assert_eq!(
-            find("H10").map(Hazard::told).as_deref(),
+            find("H10").map(Hazard::summary).as_deref(),
             Some("H10: failover loses the lock (docs/hazards.md#h10)")
         );
     }

@@ -8,9 +8,9 @@ use crate::ReportSubject;
 use crate::facts::{
     AcquireOutcome, FaultTimes, HistoryFacts, HoldEnding, HoldSpan, OverlapSpan, WaitSpan,
 };
+use crate::interpretation::breaches;
 use crate::names::Speaker;
 use crate::picture::sign;
-use crate::reading::breaches;
 use crate::units::span;
 use base::{Event, Mode, Node, Stall, phrases, show_strings};
 use serde_json::{Map, Value, json};
@@ -222,7 +222,7 @@ fn fault(span: &FaultTimes, end: u64, workers: u32) -> Value {
 /// Returns the marks of the witnesses, as JSON.
 fn breach_marks(subject: &ReportSubject<'_>) -> Vec<Value> {
     let history = &subject.run.history;
-    let mark = |breach: crate::reading::Breach<'_>| {
+    let mark = |breach: crate::interpretation::Breach<'_>| {
         let witness = breach.anomaly.witness.iter();
         let times: Vec<u64> = witness.filter_map(|i| Some(history.get(*i)?.time_ns)).collect();
         let (from, until) = (times.iter().min()?, times.iter().max()?);

@@ -4,7 +4,7 @@ use super::order::picture;
 use super::sections::{class, sign};
 use super::{PageScript, document};
 use crate::history::{Drawn, End, OperationRole, PictureKey, PictureView, Sheet};
-use crate::reading;
+use crate::interpretation;
 use crate::units::{count, counted, glued};
 use base::{Kind, Outcome};
 use maud::{Markup, html};
@@ -12,8 +12,12 @@ use maud::{Markup, html};
 /// The report of a history as an HTML file.
 pub fn history(sheet: &Sheet) -> String {
     let outcome = sheet.decided.outcome;
-    let title =
-        format!("{}: {} against {}", reading::word(outcome), sheet.file, sheet.decided.model);
+    let title = format!(
+        "{}: {} against {}",
+        interpretation::word(outcome),
+        sheet.file,
+        sheet.decided.model
+    );
     document(&title, &content(sheet), PageScript::History)
 }
 
@@ -40,7 +44,7 @@ fn banner(sheet: &Sheet) -> Markup {
     html! {
         header class=(format!("banner {}", class(decided.outcome))) {
             p class="what" { "picklock " (sheet.version) }
-            h1 { (sign(decided.outcome)) " " (capital(reading::word(decided.outcome))) }
+            h1 { (sign(decided.outcome)) " " (capital(interpretation::word(decided.outcome))) }
             p class="title" { (sheet.file) " against the model " (decided.model) }
             p { (glued(&decided.summary)) }
             @for note in &decided.notes { p class="note" { "Note: " (glued(note)) } }

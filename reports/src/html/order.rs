@@ -175,10 +175,10 @@ impl<'a> OrderDrawing<'a> {
             End::Stuck { .. } => "which of them can be ordered, and which cannot",
             _ => "in what order they can have happened",
         };
-        let said = format!("Operations, a lane a process, and {what}");
+        let label = format!("Operations, a lane a process, and {what}");
         html! {
             svg class="order" width=(width) height=(height) viewBox=(format!("0 0 {width} {height}"))
-                role="img" aria-label=(said) {
+                role="img" aria-label=(label) {
                 @for lane in &self.lanes {
                     @let y = self.middle(lane);
                     line class="ground" x1="0" x2=(width) y1=(y) y2=(y) {}
@@ -223,7 +223,7 @@ impl<'a> OrderDrawing<'a> {
         let top = self.middle(&drawn.process) - BAR / 2;
         html! {
             g class=(self.classes(drawn)) {
-                title { (self.told(drawn)) }
+                title { (self.tooltip(drawn)) }
                 rect x=(from) y=(top) width=(width) height=(BAR) rx="4" {}
                 text x=(from + 1) y=(top - 5) { (clipped(&drawn.label, LABEL)) }
                 @if drawn.role == OperationRole::Stuck {
@@ -252,8 +252,8 @@ impl<'a> OrderDrawing<'a> {
         format!("op {kind}{role}{later}")
     }
 
-    /// All that there is to say of an operation.
-    fn told(&self, drawn: &Drawn) -> String {
+    /// The text of the tooltip of an operation.
+    fn tooltip(&self, drawn: &Drawn) -> String {
         let place = place(self.key, drawn);
         let state = drawn.point.as_ref().and_then(|point| point.state.as_ref());
         let state = state.map_or(String::new(), |state| format!("\nThen {state}."));

@@ -3,7 +3,7 @@
 use super::witness;
 use crate::ReportSubject;
 use crate::facts::{AcquireOutcome, FaultTimes, percentile};
-use crate::reading::{self, Surprise, breaches, sentence, surprise};
+use crate::interpretation::{self, Surprise, breaches, sentence, surprise};
 use crate::steps::steps;
 use crate::units::{Precision, count, counted, duration, glued, moment, rate, span, times};
 use base::{Event, Family, Measure, Mode, Outcome, Stall, Verdict, phrases};
@@ -21,14 +21,14 @@ pub(super) fn banner(subject: &ReportSubject<'_>) -> Markup {
             _ => "Nothing to check",
         },
     };
-    let last = reading::last_word(&run.info, verdicts, *outcome);
+    let last = interpretation::last_word(&run.info, verdicts, *outcome);
     html! {
         header class=(format!("banner {}", class(*outcome))) {
             p class="what" { "picklock " (subject.context.version) }
             h1 { (sign(*outcome)) " " (word) }
-            p class="title" { (reading::title(&run.info)) }
+            p class="title" { (interpretation::title(&run.info)) }
             @if !last.is_empty() { p { (glued(&sentence(&last))) } }
-            @for note in reading::notes(run, facts) {
+            @for note in interpretation::notes(run, facts) {
                 p class="note" { (glued(&note)) }
             }
         }
@@ -56,12 +56,12 @@ pub(super) fn sign(outcome: Outcome) -> &'static str {
 }
 
 pub(super) fn properties(subject: &ReportSubject<'_>) -> Markup {
-    let groups = reading::grouped(subject.verdicts);
+    let groups = interpretation::grouped(subject.verdicts);
     html! {
         section id="properties" {
             h2 { "Properties" }
             @if subject.verdicts.is_empty() { p { "No property was checked." } }
-            (verdicts(&groups.told))
+            (verdicts(&groups.detailed))
             (group("not tested by this run", &groups.untested))
             (group("not applicable to this lock", &groups.not_applicable))
             (measures(subject.verdicts))
@@ -76,7 +76,9 @@ fn verdicts(verdicts: &[&Verdict]) -> Markup {
                 tr class=(class(verdict.outcome)) {
                     th scope="row" { (verdict.property) }
                     td class="outcome" {
-                        span class="chip" { (sign(verdict.outcome)) " " (reading::word(verdict.outcome)) }
+                        span class="chip" {
+                            (sign(verdict.outcome)) " " (interpretation::word(verdict.outcome))
+                        }
                     }
                     td { (glued(&verdict.summary)) }
                 }
@@ -90,7 +92,7 @@ fn group(what: &str, group: &[&Verdict]) -> Markup {
     html! {
         @if !group.is_empty() {
             details class="group" {
-                summary { (group.len()) " " (what) ": " (reading::properties(group)) }
+                summary { (group.len()) " " (what) ": " (interpretation::properties(group)) }
                 (verdicts(group))
             }
         }
@@ -103,7 +105,7 @@ fn measures(verdicts: &[Verdict]) -> Markup {
     html! {
         @if !measured.is_empty() {
             details class="group" {
-                summary { "Measured: " (reading::properties(&measured)) }
+                summary { "Measured: " (interpretation::properties(&measured)) }
                 dl class="tiles" {
                     @for verdict in measured {
                         @for measure in &verdict.measures {
@@ -131,7 +133,7 @@ fn amount(measure: &Measure) -> String {
 pub(super) fn anomalies(subject: &ReportSubject<'_>) -> Markup {
     let breaches = breaches(&subject.run.info, subject.verdicts);
     html! {
-        @for (breach, expectation) in breaches.iter().zip(reading::expectations(&breaches)) {
+        @for (breach, expectation) in breaches.iter().zip(interpretation::expectations(&breaches)) {
             section class="anomaly" {
                 h2 { "✗ " (breach.anomaly.name) }
                 p class="meta" {

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_said_in_words_that_move_no_cursor() {
+    fn a_decision_is_printed_in_words_that_move_no_cursor() {
         let decided = Decided {
             model: "mutex".into(),
             outcome: Outcome::Violated,
@@ -60,10 +60,10 @@ mod tests {
             notes: vec!["cut off at line 9".into()],
             report: Some("page.html".into()),
         };
-        let said =
+        let text =
             decision(&decided, Style { colour: false, unicode: false, width: 80, piped: true });
-        assert!(said.starts_with("X mutex  violated  4 operations\n"), "{said}");
-        assert!(said.contains("\n  process 1's acq\\u{1b}[2Juire can be put nowhere\n"), "{said}");
-        assert!(said.ends_with("\n\nreport           page.html\n\nVIOLATED\n"), "{said}");
+        assert!(text.starts_with("X mutex  violated  4 operations\n"), "{text}");
+        assert!(text.contains("\n  process 1's acq\\u{1b}[2Juire can be put nowhere\n"), "{text}");
+        assert!(text.ends_with("\n\nreport           page.html\n\nVIOLATED\n"), "{text}");
     }
 }

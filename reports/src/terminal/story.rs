@@ -2,11 +2,11 @@
 
 use super::Style;
 use super::paint::{Ink, Painter};
-use crate::reading::sentence;
+use crate::interpretation::sentence;
 use crate::steps::StoryStep;
 use crate::units::{Precision, moment};
 
-/// A story with its title, and with its explanation where that is not told elsewhere.
+/// A story with its title, and with its explanation where that is not given elsewhere.
 pub fn story(title: &str, steps: &[StoryStep], explanation: Option<&str>, style: Style) -> String {
     let mut out = Painter::new(style);
     out.heading(&format!("{title}:"));

@@ -1,4 +1,4 @@
-//! Runs made by hand, for tests and for the gallery: each is told in milliseconds, event by event.
+//! Runs made by hand, for tests and for the gallery: events, one by one, timed in milliseconds.
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 

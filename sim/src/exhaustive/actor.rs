@@ -1,4 +1,4 @@
-//! A client as a function: what it has been told so far decides what it does next.
+//! A client as a function: its inputs so far decide what it does next.
 //!
 //! A running task cannot be copied, and an enumeration has to go on from one state in many ways.
 //! But a client reads nothing but its machine: its clocks, its randomness, its mailbox, its wires.
@@ -90,23 +90,23 @@ pub struct Reaction<P> {
     /// The actions on its wires that it wants.
     pub wants: Vec<Do<P>>,
     /// The responses that it sends to the harness.
-    pub said: Vec<Response>,
+    pub responses: Vec<Response>,
     /// The timers that it waits for now, but for those that never go off.
     pub timers: Vec<ClientTimer>,
     /// The time at which its library connects again, if it waits for that.
     pub tick: Option<Mono>,
-    /// True if it has looked at its wall clock.
-    pub told_time: bool,
+    /// True if it has read its wall clock.
+    pub read_wall_clock: bool,
 }
 
 impl<P> Default for Reaction<P> {
     fn default() -> Self {
         Self {
             wants: Vec::new(),
-            said: Vec::new(),
+            responses: Vec::new(),
             timers: Vec::new(),
             tick: None,
-            told_time: false,
+            read_wall_clock: false,
         }
     }
 }
@@ -114,16 +114,16 @@ impl<P> Default for Reaction<P> {
 /// All clients of an enumeration.
 pub struct Actors<S: Store> {
     open: OpenClient<S>,
-    /// The time to live that locks are told.
+    /// The time to live of locks.
     ttl: Duration,
     known: BTreeMap<u128, Rc<Reaction<PacketOf<S>>>>,
-    /// True once some client has looked at its wall clock.
-    pub told_time: bool,
+    /// True once some client has read its wall clock.
+    pub read_wall_clock: bool,
 }
 
 impl<S: Store> Actors<S> {
     pub fn new(open: OpenClient<S>, ttl: Duration) -> Self {
-        Self { open, ttl, known: BTreeMap::new(), told_time: false }
+        Self { open, ttl, known: BTreeMap::new(), read_wall_clock: false }
     }
 
     /// Returns the number of different reactions that were computed: how often clients' code was
@@ -151,7 +151,7 @@ impl<S: Store> Actors<S> {
             return known.clone();
         }
         let reaction = Rc::new(self.run(client, log));
-        self.told_time |= reaction.told_time;
+        self.read_wall_clock |= reaction.read_wall_clock;
         self.known.insert(log.digest, reaction.clone());
         reaction
     }
@@ -221,7 +221,7 @@ impl<S: Store> ClientTurn<S> {
         reaction.timers =
             self.timers.iter().map(|(&id, &(at, _))| ClientTimer { id, at }).collect();
         reaction.tick = self.client.library.connects_at();
-        reaction.told_time = machine.told_time();
+        reaction.read_wall_clock = machine.has_read_wall_clock();
         reaction
     }
 
@@ -235,7 +235,7 @@ impl<S: Store> ClientTurn<S> {
                 self.timers.insert(self.set, fresh);
                 self.set += 1;
             }
-            reaction.said.extend(std::iter::from_fn(|| self.client.machine.said()));
+            reaction.responses.extend(std::iter::from_fn(|| self.client.machine.next_response()));
             if !ran && reaction.wants.len() == wanted {
                 return;
             }

@@ -27,11 +27,11 @@
 //! store has changed since the first request of its last attempt, another attempt has the same
 //! outcome; its timer may go off again only after a change. One that asks no server at all, because
 //! its session is over, has three attempts until something comes to it. (A recipe that counts its
-//! attempts could tell them apart; the guard at a deadlock, below, catches one that would go on.)
+//! attempts could distinguish them; the guard at a deadlock, below, catches one that would go on.)
 //!
 //! # What is left out because it is equivalent
 //!
-//! **Equal states are one.** What a state can lead to depends on what each client has been told
+//! **Equal states are one.** What a state can lead to depends on the inputs of each client so far
 //! (`actor.rs`) unless it has nothing more to do, on the server, on what is under way and on what
 //! the monitors remember, and on nothing else; the fingerprint of a state is made of all of these.
 //! The search goes level by level, a level a step, and merges the states of a level that are equal:
@@ -61,9 +61,9 @@
 //! In every state and at every step, a [`Sign`] that it is bad: that is all that is decided here. A
 //! state from which nothing but a fault leads on while somebody waits is one, if it stays so when
 //! all pollers try again. Which anomaly that is, and by which cause, the checkers say: of each
-//! sign, and each sort of state that shows it ([`ShortestWay`]), the shortest schedule is told as a
-//! [`ScheduleStory`], which has a history with its faults and a ledger, as a run of the simulator
-//! has. The ledger is kept of stories alone, so that states stay small.
+//! sign, and each sort of state that shows it ([`ShortestWay`]), the shortest schedule is recorded
+//! as a [`ScheduleStory`], which has a history with its faults and a ledger, as a run of the
+//! simulator has. The ledger is kept of stories alone, so that states stay small.
 
 mod action;
 mod actor;
@@ -160,7 +160,7 @@ impl fmt::Display for Sign {
     }
 }
 
-/// The time to live that locks are told where it can run out, and where it cannot.
+/// The time to live of locks where it can run out, and where it cannot.
 const TTL: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(1_000_000));
 
 /// An enumeration of all schedules of a case.

@@ -90,7 +90,7 @@ pub enum Attempt {
     Vain,
 }
 
-/// The number of times that a client's timers go off, with nothing said or sent, until it is
+/// The number of times that a client's timers go off without a message from it, after which it is
 /// believed to sleep for ever: a client whose session is over asks its library alone.
 pub const VAIN: u32 = 3;
 

@@ -157,8 +157,8 @@ impl<S: Store> Explorer<S> {
         }
     }
 
-    /// Lets a client react to what came to it last. Returns true if it neither sent nor said
-    /// anything.
+    /// Lets a client react to what came to it last. Returns true if it sent nothing, neither
+    /// to the server nor to the harness.
     pub(super) fn react(
         &mut self,
         state: &mut WorldState<S>,
@@ -173,11 +173,11 @@ impl<S: Store> Explorer<S> {
         for wish in &reaction.wants {
             wire(state, client, wish);
         }
-        let goes_on = reaction.said.iter().filter(|it| hear(state, client, it, seen)).count();
+        let goes_on = reaction.responses.iter().filter(|it| hear(state, client, it, seen)).count();
         if goes_on > 0 {
             self.proceed(state, client, seen);
         }
-        reaction.wants.is_empty() && reaction.said.is_empty()
+        reaction.wants.is_empty() && reaction.responses.is_empty()
     }
 
     fn wake(&mut self, state: &mut WorldState<S>, client: u32, timer: u64, seen: &mut SeenStep) {
@@ -200,7 +200,7 @@ impl<S: Store> Explorer<S> {
         let Some(packet) = wire.down.pop_front() else { return };
         let input = match packet {
             Some(packet) => {
-                // The answer to a request was told where the server gave it.
+                // The answer to a request was described when the server gave it.
                 if !S::Alone::answers(&packet.packet) {
                     seen.line(|| {
                         format!("client {client} hears: {}", S::Alone::words(&packet.packet))
@@ -592,11 +592,11 @@ fn access<S: Store>(
     let (grant, value) = (*part.worker.grant(hold), part.worker.to_write(operation));
     let key = key(grant.key);
     let about = about(&key, mode);
-    let told = |event: &mut Event| {
+    let details = |event: &mut Event| {
         about(event);
         (event.token, event.value) = (grant.token, value);
     };
-    seen.event(client, Kind::Invoke, f, told);
+    seen.event(client, Kind::Invoke, f, details);
     let served = match value {
         None => state.vault.read(&key, mode, grant.token),
         Some(value) => state.vault.write(&key, grant.token, value).map(|()| value),
@@ -609,7 +609,7 @@ fn access<S: Store>(
     }
     let fenced = served.err().map(|fenced| fenced.to_string());
     seen.event(client, kind, f, |event| {
-        told(event);
+        details(event);
         event.value = served.ok().or(value);
         event.error.clone_from(&fenced);
     });

@@ -16,11 +16,11 @@ pub const LAPSE: Duration = Duration::from_secs(1_000);
 pub struct SeenStep {
     /// The reasons for which the state is bad to which it led.
     pub signs: Vec<Sign>,
-    /// `None`: nobody wants to be told.
+    /// The story to add the step to; `None` if nobody wants one.
     pub story: Option<ScheduleStory>,
 }
 
-/// A schedule, told.
+/// The story of a schedule: its steps, its history and its ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScheduleStory {
     /// Every step, those that were taken at once included: this list replays without any rule.

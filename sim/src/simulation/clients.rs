@@ -87,7 +87,7 @@ impl<S: Store> Simulation<S> {
         self.plan_ahead(client_number);
     }
 
-    /// Puts into the event queue what a client that has run waits for and what it has said.
+    /// Puts into the event queue what a client that has run waits for, and its responses.
     fn plan_ahead(&mut self, client_number: usize) {
         let now = self.now.get();
         let Some(client) = &mut self.clients[client_number] else { return };
@@ -95,7 +95,7 @@ impl<S: Store> Simulation<S> {
         let due = |reading| machine.clock().due(reading, now);
         let alarm = |timer| Item::Alarm { process, timer };
         machine.timers.borrow_mut().sync(&mut self.queue, due, alarm);
-        while let Some(mut response) = machine.said() {
+        while let Some(mut response) = machine.next_response() {
             // The harness knows the time of the world alone.
             response.reply.on_clock(|reading| machine.clock().translate(reading, now));
             let at = now.after(pipe(&mut self.rng, self.choice_log.as_deref(), client_number));

@@ -149,12 +149,12 @@ pub enum ConnectionState {
     Open,
     /// Its server's machine was gone: whatever comes over it now is answered by a reset.
     Forgotten,
-    /// The server has closed it and said so.
+    /// The server has closed it and notified the client.
     Closed,
 }
 
 impl Connection {
-    /// Its client has it, and no server has said that it is over.
+    /// Returns true if its client has it, and no server has reported its end.
     pub fn is_open(&self) -> bool {
         matches!(self.line, ConnectionState::Open)
     }

@@ -28,7 +28,7 @@ impl<S: Store> Simulation<S> {
                 }
                 _ => {
                     self.in_flight.discard(item);
-                    // Of one that is closed already, nothing more is said.
+                    // The client of one that is closed already is not notified again.
                     self.close(connection);
                 }
             },

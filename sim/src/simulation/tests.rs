@@ -78,7 +78,7 @@ impl Rig {
         self.world.spawn(0, process).expect("a client starts");
     }
 
-    /// The client is told to make another call.
+    /// Has the client make another call.
     fn ask(&mut self) {
         self.asked += 1;
         let command = Command::Exit;
@@ -119,13 +119,13 @@ fn counted(number: u64) -> Option<ClientReply> {
 }
 
 #[track_caller]
-fn failed(said: Option<ClientReply>, why: &str) {
-    let Some(ClientReply::Fail { error, .. }) = said else { panic!("{said:?}") };
+fn failed(reply: Option<ClientReply>, why: &str) {
+    let Some(ClientReply::Fail { error, .. }) = reply else { panic!("{reply:?}") };
     assert!(error.contains(why), "{error}");
 }
 
 /// Returns the client's reply after its call was under way for 10 ms and it was paused for so long.
-fn said_after(pause: Duration) -> Option<ClientReply> {
+fn reply_after_pause(pause: Duration) -> Option<ClientReply> {
     let (mut rig, fault) = (Rig::new(), Fault::at(CLIENT, Action::Pause));
     rig.spawn(0);
     assert_eq!(rig.pass(10 * MS), None);
@@ -137,12 +137,12 @@ fn said_after(pause: Duration) -> Option<ClientReply> {
 
 #[test]
 fn a_reply_that_came_during_a_pause_is_read() {
-    assert_eq!(said_after(400 * MS), counted(1));
+    assert_eq!(reply_after_pause(400 * MS), counted(1));
 }
 
 #[test]
 fn a_call_that_timed_out_during_a_pause_has_timed_out_though_its_reply_has_come() {
-    failed(said_after(600 * MS), "no reply in time");
+    failed(reply_after_pause(600 * MS), "no reply in time");
 }
 
 fn cut(direction: Direction) -> Fault {

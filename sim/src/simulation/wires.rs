@@ -168,8 +168,8 @@ impl<S: Store> Simulation<S> {
         }
     }
 
-    /// A connection breaks in the middle: both ends are told, and what is on its way is lost,
-    /// because whatever arrives over a connection that is no more is dropped.
+    /// A connection breaks in the middle: both ends are notified, and what is on its way is
+    /// lost, because whatever arrives over a connection that is no more is dropped.
     pub(super) fn snap(&mut self, connection: u64) {
         let Some(wire) = self.connections.remove(connection) else { return };
         let Connection { process, server, local, .. } = wire;

@@ -56,20 +56,20 @@ impl TimeRange {
             time.is_some_and(|time| *time + slack(what) >= least && *time <= most + slack(what))
         };
         let others = self.0.iter().filter(|(what, bounds)| !fits(what, **bounds));
-        let told = |(what, (least, most)): (&&str, &(Duration, Duration))| {
+        let describe = |(what, (least, most)): (&&str, &(Duration, Duration))| {
             let time = times.get(what);
             format!("{what} after {time:.2?}, where models take {least:.2?} to {most:.2?}")
         };
-        others.map(told).collect()
+        others.map(describe).collect()
     }
 }
 
 /// Displays the times.
 impl fmt::Display for TimeRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let told = |(what, (least, most)): (&&str, &(Duration, Duration))| {
+        let describe = |(what, (least, most)): (&&str, &(Duration, Duration))| {
             format!("{what} after {least:.2?} to {most:.2?}")
         };
-        f.write_str(&self.0.iter().map(told).collect::<Vec<_>>().join(", "))
+        f.write_str(&self.0.iter().map(describe).collect::<Vec<_>>().join(", "))
     }
 }

@@ -51,8 +51,8 @@ impl Confined {
         lease
     }
 
-    /// Names the leases in a reply as the client does.
-    fn told(&self, reply: Reply) -> Reply {
+    /// Names the lease in a reply as the client does.
+    fn with_own_lease(&self, reply: Reply) -> Reply {
         match reply {
             Reply::Found { found: Some(found), revision } => {
                 let lease = self.own.borrow().get(&found.lease).copied();
@@ -97,7 +97,7 @@ impl Link<Etcd> for Confined {
             | Request::Unwatch { .. } => {}
         }
         let answer = self.link.call(server, request);
-        Box::pin(async move { answer.await.map(|reply| self.told(reply)) })
+        Box::pin(async move { answer.await.map(|reply| self.with_own_lease(reply)) })
     }
 
     fn signal(&self) -> Option<Signal> {
@@ -134,7 +134,7 @@ mod real {
         // Each of them is to be of the cluster: a client may come to any.
         for server in &servers {
             let mark = json!({ "key": BASE64.encode(within(&name, "")), "value": "" });
-            told(server, "/v3/kv/put", mark).await?;
+            ask_in_time(server, "/v3/kv/put", mark).await?;
         }
         Ok(())
     }
@@ -150,11 +150,12 @@ mod real {
         let leases = leases(server, &whose, &names, &held).await?;
         for lease in &leases {
             // One that runs out meanwhile is gone as well.
-            let _ = told(server, "/v3/lease/revoke", json!({ "ID": lease.to_string() })).await;
+            let _ =
+                ask_in_time(server, "/v3/lease/revoke", json!({ "ID": lease.to_string() })).await;
         }
         for key in &keys {
             let delete = json!({ "key": BASE64.encode(key.as_bytes()) });
-            told(server, "/v3/kv/deleterange", delete).await?;
+            ask_in_time(server, "/v3/kv/deleterange", delete).await?;
         }
         Ok((keys.len() + leases.len()) as u64)
     }
@@ -170,7 +171,7 @@ mod real {
                 "serializable": true,
                 "limit": LISTED,
             });
-            let listed = told(server, "/v3/kv/range", range).await?;
+            let listed = ask_in_time(server, "/v3/kv/range", range).await?;
             let found = listed["kvs"].as_array().map_or(&[][..], Vec::as_slice);
             for stored in found {
                 first =
@@ -198,16 +199,16 @@ mod real {
         held: &[LeaseId],
     ) -> Result<Vec<LeaseId>, String> {
         let tags: Vec<LeaseId> = names.iter().map(|name| tag(name)).collect();
-        let listed = told(server, "/v3/lease/leases", json!({})).await?;
+        let listed = ask_in_time(server, "/v3/lease/leases", json!({})).await?;
         let all = listed["leases"].as_array().into_iter().flatten();
         let all = all.filter_map(|lease| number(&lease["ID"]));
         let mut ours = Vec::new();
         let is_ours = |it: &LeaseId| tags.contains(&(it >> OWN_BITS)) || held.contains(it);
         for lease in all.filter(is_ours) {
             let ask = json!({ "ID": lease.to_string(), "keys": true });
-            let told = told(server, "/v3/lease/timetolive", ask).await?;
+            let answer = ask_in_time(server, "/v3/lease/timetolive", ask).await?;
             let decoded = |key: &Value| BASE64.decode(key.as_str()?).ok();
-            let mut keys = told["keys"].as_array().into_iter().flatten().filter_map(decoded);
+            let mut keys = answer["keys"].as_array().into_iter().flatten().filter_map(decoded);
             if keys.all(|key| whose.has(&String::from_utf8_lossy(&key))) {
                 ours.push(lease);
             }
@@ -219,7 +220,8 @@ mod real {
         lease.as_str()?.parse().ok()
     }
 
-    async fn told(server: &str, path: &'static str, body: Value) -> Result<Value, String> {
+    /// Asks a server, which has to answer within the limit.
+    async fn ask_in_time(server: &str, path: &'static str, body: Value) -> Result<Value, String> {
         match timeout(LIMIT, ask(server, path, body)).await {
             Ok(answer) => answer.map_err(|error| format!("{server}: {error}")),
             Err(_) => Err(format!("{server} did not answer within {LIMIT:?}")),

@@ -156,8 +156,8 @@ impl Client {
         let reply = self.linked.link.call(0, request);
         async move {
             let reply = reply.await?;
-            let said = format!("the server answered something else: {reply:?}");
-            take(reply).ok_or(CallError::Unknown(said))
+            let message = format!("the server answered something else: {reply:?}");
+            take(reply).ok_or(CallError::Unknown(message))
         }
     }
 }

@@ -1,7 +1,6 @@
 //! etcd: the transactions, leases and watches that locks are made of.
 
 mod allotment;
-mod alone;
 mod client;
 #[cfg(any(test, feature = "real"))]
 #[cfg(any(test, feature = "real"))]
@@ -15,6 +14,7 @@ pub mod outcome;
 mod protocol;
 #[cfg(feature = "real")]
 mod real;
+mod standalone;
 mod store;
 mod timing;
 mod wire;

@@ -33,7 +33,7 @@ const ALL: &str = "AA==";
 async fn observe(server: ObservedServer) -> io::Result<Observation> {
     let ObservedServer { door, allotment, traffic, reports, .. } = server;
     let revision = match allotment {
-        // What others have told already counts once.
+        // A revision that other members have reported already counts once.
         None => 0,
         // What was there before is of no interest, and may be long.
         Some(_) => revision(&door).await?,
@@ -100,7 +100,7 @@ struct ClusterReader {
     watch: AnswerLines,
     /// The name that the run's own keys have in them; `None` if all are its own.
     allotment: Option<String>,
-    /// The last revision that it has told.
+    /// The last revision that it has reported.
     revision: i64,
     reports: ReportSink,
     connections: BTreeMap<u16, ClientTexts>,
@@ -117,11 +117,11 @@ impl ServerReader for ClusterReader {
     }
 
     async fn hear(&mut self) -> io::Result<()> {
-        let told: Value = serde_json::from_str(&line(&mut self.watch).await?)?;
-        if told["result"].is_null() || told["result"]["canceled"] == true {
-            return Err(refusal(&told, "the watch is over"));
+        let response: Value = serde_json::from_str(&line(&mut self.watch).await?)?;
+        if response["result"].is_null() || response["result"]["canceled"] == true {
+            return Err(refusal(&response, "the watch is over"));
         }
-        for mut transaction in transactions(&told["result"]["events"], monotonic_nanos()) {
+        for mut transaction in transactions(&response["result"]["events"], monotonic_nanos()) {
             self.revision = transaction.zxid;
             keep_own(self.allotment.as_deref(), &mut transaction);
             (self.reports)(ServerReport::Logged(transaction));
@@ -138,12 +138,12 @@ impl ServerReader for ClusterReader {
     }
 }
 
-/// Reads the events of a watch, which were told at this time: those of a revision are one
+/// Reads the events of a watch, which were reported at this time: those of a revision are one
 /// transaction.
-fn transactions(events: &Value, told_ns: u64) -> Vec<LoggedTransaction> {
+fn transactions(events: &Value, reported_ns: u64) -> Vec<LoggedTransaction> {
     let mut all: Vec<LoggedTransaction> = Vec::new();
     for event in events.as_array().into_iter().flatten() {
-        let next = transaction(event, told_ns);
+        let next = transaction(event, reported_ns);
         match all.last_mut().filter(|last| last.zxid == next.zxid) {
             Some(last) => last.noted.extend(next.noted),
             None => all.push(next),
@@ -162,7 +162,7 @@ fn keep_own(allotment: Option<&str>, transaction: &mut LoggedTransaction) {
     }
 }
 
-fn transaction(event: &Value, told_ns: u64) -> LoggedTransaction {
+fn transaction(event: &Value, reported_ns: u64) -> LoggedTransaction {
     let (stored, before) = (&event["kv"], &event["prev_kv"]);
     let zxid = number(&stored["mod_revision"]);
     let (requests, what, unasked) = if event["type"] == "DELETE" {
@@ -179,7 +179,7 @@ fn transaction(event: &Value, told_ns: u64) -> LoggedTransaction {
     };
     let key = BASE64.decode(stored["key"].as_str().unwrap_or_default()).unwrap_or_default();
     let noted = vec![Noted { object: Name::from_slice(&key), what, zxid: Some(zxid) }];
-    LoggedTransaction { zxid, requests, made_ns: told_ns, noted, unasked, is_committed: true }
+    LoggedTransaction { zxid, requests, made_ns: reported_ns, noted, unasked, is_committed: true }
 }
 
 /// The request that creates a key with a lease.
@@ -311,7 +311,7 @@ mod tests {
         let before =
             json!({ "key": "aw==", "value": "MQ==", "create_revision": "2", "lease": "7" });
         let deleted = json!({ "type": "DELETE", "kv": kv("3"), "prev_kv": before });
-        let told = transactions(&json!([{ "kv": kv("2") }, deleted, deleted]), 5);
+        let logged = transactions(&json!([{ "kv": kv("2") }, deleted, deleted]), 5);
         let transaction = |zxid, requests: &[RequestId], changes: &[What], unasked| {
             let object = Name::from_slice(b"k");
             let noted =
@@ -330,18 +330,18 @@ mod tests {
                 Some(What::SessionEnded(7)),
             ),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(logged, expected);
     }
 
     #[test]
     fn what_others_change_keeps_its_place_and_says_nothing() {
         let of = |key: &str| {
             let stored = json!({ "key": BASE64.encode(key), "mod_revision": "2", "lease": "7" });
-            let mut told = transaction(&json!({ "kv": stored }), 5);
-            keep_own(Some("run_1"), &mut told);
+            let mut logged = transaction(&json!({ "kv": stored }), 5);
+            keep_own(Some("run_1"), &mut logged);
             let names =
-                told.noted.iter().map(|it| String::from_utf8_lossy(&it.object).into_owned());
-            (told.zxid, told.requests.len(), names.collect::<Vec<_>>())
+                logged.noted.iter().map(|it| String::from_utf8_lossy(&it.object).into_owned());
+            (logged.zxid, logged.requests.len(), names.collect::<Vec<_>>())
         };
         assert_eq!(of("lock/run_1:k"), (2, 1, vec!["lock/k".to_owned()]));
         for theirs in ["theirs", "run_1:", "run_10:k"] {

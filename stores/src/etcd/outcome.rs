@@ -1,8 +1,9 @@
 //! The one table that decides what an error of a member means: certainly without effect, or
 //! unknown.
 //!
-//! Only what is said before a command is proposed, or by the command itself when it is applied, is
-//! certain. A member that has waited for too long, or stops, says nothing of what becomes of it.
+//! Only an error that comes before a command is proposed, or from the command itself when it is
+//! applied, is certain. A member that has waited for too long, or stops, does not report what
+//! becomes of it.
 
 use super::Refusal;
 use base::CallError;
@@ -13,9 +14,9 @@ pub fn outcome(code: u64, message: &str) -> CallError<Refusal> {
         (_, "etcdserver: requested lease not found") => CallError::Refused(Refusal::LeaseNotFound),
         (_, "etcdserver: lease already exists") => CallError::Refused(Refusal::LeaseExists),
         (_, "etcdserver: no leader") => CallError::Refused(Refusal::NoLeader),
-        // Said of reads alone.
+        // Returned for reads alone.
         (_, "etcdserver: leader changed")
-        // Said before it is proposed.
+        // Returned before it is proposed.
         | (_, "etcdserver: too many requests")
         // INVALID_ARGUMENT, OUT_OF_RANGE and UNIMPLEMENTED: there is no such request.
         | (3 | 11 | 12, _) => CallError::Refused(Refusal::Other(message.into())),

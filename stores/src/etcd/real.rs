@@ -35,7 +35,7 @@ pub struct RealLink {
     shared: Rc<RefCell<LinkState>>,
 }
 
-/// The connections of a link, and what is to be said of them.
+/// The connections of a link, and the signals about them.
 struct LinkState {
     servers: Vec<String>,
     /// The member that it goes to.

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::allotment;
-use super::alone::AloneMember;
 use super::protocol::COMMANDS;
+use super::standalone::StandaloneMember;
 use super::timing::{EXPIRY_CHECK, ElectionTiming};
 use super::{Client, Etcd, EtcdDriver, Server};
 use crate::zookeeper::Timing;
@@ -60,7 +60,7 @@ impl Store for Etcd {
     type Server = Server;
     type Driver = EtcdDriver;
     type Client = Client;
-    type Alone = AloneMember;
+    type Alone = StandaloneMember;
 
     fn commands() -> Vec<&'static str> {
         COMMANDS.to_vec()
@@ -75,8 +75,8 @@ impl Store for Etcd {
         Server::new(number, cluster.servers(), ElectionTiming::of(cluster.ttl))
     }
 
-    fn alone() -> AloneMember {
-        AloneMember::default()
+    fn alone() -> StandaloneMember {
+        StandaloneMember::default()
     }
 
     fn driver(settings: ClientSettings) -> EtcdDriver {
@@ -134,7 +134,7 @@ impl Store for Etcd {
     }
 
     /// All must name each member alike: its number in the cluster is made of its addresses.
-    fn told_ports(_: &Topology) -> &'static [u16] {
+    fn advertised_ports(_: &Topology) -> &'static [u16] {
         &[2379, 2380]
     }
 

@@ -60,9 +60,9 @@ mod real {
     pub async fn mark(servers: Vec<String>, name: String) -> Result<(), String> {
         for server in servers {
             let mark = within(&name, "");
-            let said = ask(&server, &format!("set {mark} 0 0 0\r\n\r\n")).await?;
-            if said != "STORED\r\n" {
-                return Err(format!("{server} answers a set with {:?}", said.trim()));
+            let answer = ask(&server, &format!("set {mark} 0 0 0\r\n\r\n")).await?;
+            if answer != "STORED\r\n" {
+                return Err(format!("{server} answers a set with {:?}", answer.trim()));
             }
             if !keys(&server).await?.contains(&mark) {
                 return Err(format!("{server} lists no keys, so that none could be removed"));

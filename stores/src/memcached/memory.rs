@@ -3,8 +3,8 @@
 //! It is that of memcached 1.6.18 with the settings of `store.rs`. `slab_sizes=1024` makes the
 //! smallest chunk a kilobyte, so that all items of locks share one slab class, and `-m 2` gives it
 //! two pages. `-o no_modern` keeps one list for a class, without a thread that sorts it in the
-//! background at moments of its own. What a server with these settings said, of which [`Memory`] is
-//! the model:
+//! background at moments of its own. [`Memory`] models what a server with these
+//! settings was seen to do:
 //!
 //! * The 2,048th item is the last that evicts none; from then on each one evicts the item at the
 //!   end of the list.

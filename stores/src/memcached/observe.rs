@@ -412,8 +412,8 @@ mod tests {
 
     /// The same of a server that others use, too.
     fn reported_of(given: Option<SharedWatch>, transcript: &str) -> Vec<String> {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let hearing = told.clone();
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let hearing = lines.clone();
         let reports: ReportSink = Arc::new(move |report| {
             let ServerReport::Change { caller, noted: Noted { object, what, .. }, .. } = report
             else {
@@ -431,21 +431,21 @@ mod tests {
                 let caller = port.parse().expect("a port");
                 report.pass(Traffic { at_ns, caller, passage });
             };
-            let bytes = |said: &str| said.replace('|', "\r\n").into_bytes();
+            let bytes = |text: &str| text.replace('|', "\r\n").into_bytes();
             match line.split_once(' ').unwrap_or((line, "")) {
                 (port, "closes") => pass(port, Passage::Closed),
-                (port, said) if said.starts_with("> ") => {
-                    pass(port, Passage::Request(bytes(&said[2..])))
+                (port, text) if text.starts_with("> ") => {
+                    pass(port, Passage::Request(bytes(&text[2..])))
                 }
-                (port, said) if said.starts_with("< ") => {
-                    pass(port, Passage::Reply(bytes(&said[2..])))
+                (port, text) if text.starts_with("< ") => {
+                    pass(port, Passage::Reply(bytes(&text[2..])))
                 }
                 ("dies", _) => report.conclude(),
                 ("restarts", _) => report.wipe(),
                 _ => drop(report.take(format!("ts=0.5 {line}")).expect("as it should be")),
             }
         }
-        std::mem::take(&mut told.lock().expect("nobody panics"))
+        std::mem::take(&mut lines.lock().expect("nobody panics"))
     }
 
     #[test]

@@ -56,21 +56,21 @@ impl Expected {
             SessionStep::Close(session) => {
                 self.open.remove(session);
                 self.server.disconnected(at, *session, &mut self.out);
-                return self.told();
+                return self.take_answers();
             }
         };
         self.server.receive(at, Peer::Connection(connection), packet, &mut self.out);
-        self.told()
+        self.take_answers()
     }
 
-    fn told(&mut self) -> Vec<Answered> {
-        let told = |out| match out {
+    fn take_answers(&mut self) -> Vec<Answered> {
+        let to_answer = |out| match out {
             Out::Send(Peer::Connection(to), Packet::Answer(answer)) => Some((to, answer)),
             Out::Send(Peer::Connection(to), Packet::Ready) => Some((to, Ok(Reply::Done))),
             _ => None,
         };
         let heard = |(to, _): &Answered| self.open.contains(to);
-        self.out.drain(..).filter_map(told).filter(heard).collect()
+        self.out.drain(..).filter_map(to_answer).filter(heard).collect()
     }
 
     /// Returns true if a step can be taken, and has nobody wait for ever.

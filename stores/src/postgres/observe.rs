@@ -224,8 +224,8 @@ mod tests {
 
     /// Makes of `t I` an answer of one row, after which the session is in no transaction; `-` is
     /// none.
-    fn answer(said: &str) -> Vec<u8> {
-        let (row, state) = said.split_once(' ').unwrap_or((said, ""));
+    fn answer(text: &str) -> Vec<u8> {
+        let (row, state) = text.split_once(' ').unwrap_or((text, ""));
         let first = match row {
             "-" => message(b'C', b"OK\0"),
             "error" => message(b'E', b"SERROR\0VERROR\0C55P03\0\0"),
@@ -238,8 +238,8 @@ mod tests {
     /// Reads what clients and server say, each with the port of the client, and returns what is
     /// reported.
     fn reported(transcript: &[(u16, &str)]) -> Vec<String> {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let hearing = told.clone();
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let hearing = lines.clone();
         let reports: ReportSink = Arc::new(move |report| {
             let ServerReport::Change { noted: Noted { object, what, .. }, at_ns, .. } = report
             else {
@@ -249,13 +249,13 @@ mod tests {
             hearing.lock().expect("nobody panics").push(format!("{at} {what:?} {object}"));
         });
         let mut report = SessionReport::new(reports);
-        for (at_ns, (caller, said)) in (0..).zip(transcript) {
+        for (at_ns, (caller, line)) in (0..).zip(transcript) {
             let mut pass = |passage| {
                 let passed = Traffic { at_ns, caller: *caller, passage };
                 report.pass(passed).expect("as it should be");
             };
-            match said.split_once(' ') {
-                None if *said == "closes" => pass(Passage::Closed),
+            match line.split_once(' ') {
+                None if *line == "closes" => pass(Passage::Closed),
                 None => {
                     pass(Passage::Request(
                         message(0, b"\0\x03\0\0user\0postgres\0\0")[1..].to_vec(),
@@ -268,11 +268,11 @@ mod tests {
                     pass(Passage::Request(bytes[..6].to_vec()));
                     pass(Passage::Request(bytes[6..].to_vec()));
                 }
-                Some((_, said)) => pass(Passage::Reply(answer(said))),
+                Some((_, reply)) => pass(Passage::Reply(answer(reply))),
             }
         }
         assert!(report.known.is_empty(), "all is settled");
-        std::mem::take(&mut told.lock().expect("nobody panics"))
+        std::mem::take(&mut lines.lock().expect("nobody panics"))
     }
 
     #[test]
@@ -326,10 +326,10 @@ mod tests {
     #[test]
     fn a_row_is_free_when_its_transaction_has_ended_or_failed_or_its_session_has() {
         let mut transcript = vec![(1, "opens")];
-        for (sql, said) in [("> COMMIT", "< - I"), ("> SELECT 1", "< error E"), ("> x", "< fatal")]
+        for (sql, reply) in [("> COMMIT", "< - I"), ("> SELECT 1", "< error E"), ("> x", "< fatal")]
         {
             transcript.extend([(1, "> BEGIN"), (1, "< - T"), (1, ROW), (1, "< k T")]);
-            transcript.extend([(1, sql), (1, said)]);
+            transcript.extend([(1, sql), (1, reply)]);
         }
         transcript.extend([(1, "closes"), (2, "opens"), (2, ROW), (2, "< k I"), (2, "closes")]);
         let expected = [

@@ -12,8 +12,8 @@ use tokio_postgres::error::Severity;
 /// The outcome of a statement that ended with this error.
 pub fn outcome(error: &Error) -> CallError<Refusal> {
     match error.as_db_error() {
-        Some(said) if said.parsed_severity() == Some(Severity::Error) => {
-            CallError::Refused(refusal(said.code().code(), said.message()))
+        Some(db_error) if db_error.parsed_severity() == Some(Severity::Error) => {
+            CallError::Refused(refusal(db_error.code().code(), db_error.message()))
         }
         _ => CallError::Unknown(words(error)),
     }

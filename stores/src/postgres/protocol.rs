@@ -28,7 +28,7 @@ pub type SessionId = u64;
 /// A message that nobody asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// The session's connection was lost, or its server said nothing for too long: it is over for
+    /// The session's connection was lost, or its server was silent for too long: it is over for
     /// its client, and will be for the server once that notices.
     Closed {
         /// The session that is opened.

@@ -29,7 +29,7 @@ pub struct RealLink {
     live: Rc<RefCell<LiveSessions>>,
 }
 
-/// The sessions that are open, and what is to be said of those that are not.
+/// The sessions that are open, and the signals about those that are not.
 #[derive(Default)]
 struct LiveSessions {
     sessions: BTreeMap<SessionId, Rc<ServerSession>>,
@@ -74,10 +74,10 @@ struct ServerSession {
 impl ServerSession {
     async fn execute(&self, statement: &Statement) -> Answer<Postgres> {
         self.open.set(self.open.get() + 1);
-        let said = self.client.simple_query(&statement.sql()).await;
+        let answer = self.client.simple_query(&statement.sql()).await;
         self.open.set(self.open.get() - 1);
         self.answered.set(self.clock.mono());
-        said.map(|messages| reply(statement, &messages)).map_err(|error| outcome(&error))
+        answer.map(|messages| reply(statement, &messages)).map_err(|error| outcome(&error))
     }
 }
 
@@ -132,7 +132,7 @@ impl RealLink {
         self.live.borrow_mut().sessions.insert(id, session.clone());
         let live = self.live.clone();
         let carry = spawn_local(async move {
-            // However it ends, the session is over; each of its statements is told the error.
+            // However it ends, the session is over; each of its statements gets the error.
             let _ = connection.await;
             live.borrow_mut().lose(id);
         });

@@ -117,7 +117,7 @@ async fn copy_of(server: &ObservedServer) -> RedisResult<FollowedKeys> {
 /// CLOCK_MONOTONIC, in nanoseconds.
 async fn prepare(door: &Door, allotment: &str) -> RedisResult<i64> {
     let mut connection = connect(door).await?;
-    have_changes_told(&mut connection, allotment).await?;
+    enable_change_events(&mut connection, allotment).await?;
     lag_ns(&mut connection).await
 }
 
@@ -134,9 +134,9 @@ async fn lag_ns(connection: &mut MultiplexedConnection) -> RedisResult<i64> {
     Ok(quickest.1)
 }
 
-/// Has a server tell of all changes, beside what it is to tell others, and notes the former setting
-/// in the allotment, for whoever clears it. One that tells of all changes is left as it is.
-async fn have_changes_told(
+/// Has a server report all changes, besides what it is to report to others, and notes the former
+/// setting in the allotment, for whoever clears it. One that reports all changes is left as it is.
+async fn enable_change_events(
     connection: &mut MultiplexedConnection,
     allotment: &str,
 ) -> RedisResult<()> {
@@ -235,7 +235,7 @@ struct Report {
     server: ObservedServer,
     /// The changes whose command is not known yet.
     events: Vec<KeyspaceEvent>,
-    /// A copy of what it stores, if the members of collections are told one by one.
+    /// A copy of what it stores, if the members of collections are reported one by one.
     copy: Option<FollowedKeys>,
     /// The client of the last command that came from one.
     caller: Option<u16>,
@@ -307,7 +307,7 @@ impl Report {
             self.caller = source.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
         }
         if arguments.to_ascii_lowercase().contains(SETTING) && arguments.starts_with("\"CONFIG") {
-            // Somebody else says now which changes are told.
+            // Somebody else decides now which changes are reported.
             (self.server.reports)(ServerReport::Incomplete);
         }
         let mut hasher = DefaultHasher::new();
@@ -342,23 +342,23 @@ impl Report {
     }
 
     /// The time of a command by CLOCK_MONOTONIC. Its line can be heard after its client has had the
-    /// answer, so it is as old as the server says: by a clock whose lag is known, or whose lead over
-    /// this machine's is. `None`: by that nobody knows.
-    fn time(&self, told: &str) -> Option<u64> {
+    /// answer, so it is as old as the server says: by a clock whose lag is known, or whose lead
+    /// over this machine's is. `None`: by that nobody knows.
+    fn time(&self, time: &str) -> Option<u64> {
         let now_ns = monotonic_nanos();
-        let told_ns = Duration::from_secs_f64(told.parse().ok()?).as_nanos() as i64;
+        let time_ns = Duration::from_secs_f64(time.parse().ok()?).as_nanos() as i64;
         if let Some(lag_ns) = self.lag_ns {
-            return Some((told_ns + lag_ns) as u64);
+            return Some((time_ns + lag_ns) as u64);
         }
         let wall_ns = UNIX_EPOCH.elapsed().ok()?.as_nanos() as i64;
-        let age_ns = age_ns(wall_ns - told_ns, (self.server.leads)())?;
+        let age_ns = age_ns(wall_ns - time_ns, (self.server.leads)())?;
         Some(now_ns - age_ns)
     }
 }
 
-/// The age of what a server has told, which by its clock seems so old, whatever its lead was: what
-/// is heard at once is the newest that it can be, and nothing comes from the future. `None`: it may
-/// be as much older as the clock has jumped.
+/// The age of what a server has reported, which by its clock seems so old, whatever its lead was:
+/// what is heard at once is the newest that it can be, and nothing comes from the future. `None`:
+/// it may be as much older as the clock has jumped.
 fn age_ns(seems_ns: i64, leads: [Option<i64>; 2]) -> Option<u64> {
     let [now, before] = leads.map(|lead| Some(seems_ns + lead?));
     let (now, before) = (now?, before.unwrap_or(i64::MIN));
@@ -375,7 +375,7 @@ const fn is_asked(what: What) -> bool {
 /// The change that a keyspace event of this kind tells; `None` if what is stored is as it was.
 fn change(kind: &[u8]) -> Option<What> {
     match kind {
-        // The last two are told where somebody else wants them.
+        // The last two are reported where somebody else wants them.
         b"expire" | b"persist" | b"keymiss" | b"new" => None,
         b"expired" => Some(What::Expired),
         b"evicted" => Some(What::Evicted),
@@ -385,8 +385,8 @@ fn change(kind: &[u8]) -> Option<What> {
     }
 }
 
-/// The keyspace events of what is put into a collection, or taken out of one. A counter is one, too:
-/// the sum of what each has added.
+/// The keyspace events of what is put into a collection, or taken out of one. A counter is one,
+/// too: the sum of what each has added.
 const PARTS: &str = "lpush rpush lpop rpop linsert lset lrem ltrim sadd srem spop zadd zincr zrem \
     zremrangebyrank zremrangebyscore zremrangebylex zpopmin zpopmax hset hincrby hincrbyfloat hdel \
     incrby incrbyfloat";
@@ -403,7 +403,7 @@ mod tests {
     use super::age_ns;
 
     #[test]
-    fn what_was_told_before_or_after_a_jump_is_known_by_its_age() {
+    fn what_was_reported_before_or_after_a_jump_is_known_by_its_age() {
         const S: i64 = 1_000_000_000;
         // It was never set.
         assert_eq!(age_ns(7 * S, [Some(0); 2]), Some(7_000_000_000));
@@ -414,7 +414,7 @@ mod tests {
         // It was set back again.
         assert_eq!(age_ns(9, [Some(0), Some(5 * S)]), Some(9));
         assert_eq!(age_ns(9 - 5 * S, [Some(0), Some(5 * S)]), Some(9));
-        // That was heard too late to be sure, or told by a clock that stood still.
+        // That was heard too late to be sure, or reported by a clock that stood still.
         assert_eq!(age_ns(3 * S, [Some(5 * S), Some(0)]), None);
         assert_eq!(age_ns(0, [None, Some(0)]), None);
         assert_eq!(age_ns(9, [Some(0), None]), Some(9));

@@ -7,8 +7,8 @@ use super::reply::error_text;
 use base::CallError;
 use redis::{Arg, Cmd, Value};
 
-/// The kind of command that an error answers. The same words prove less after a script, which may
-/// have written before they were said.
+/// The kind of command that an error answers. The same error proves less after a script, which may
+/// have written before it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AskedAs {
     /// One command. Redis checks it before it changes anything.
@@ -43,7 +43,7 @@ const fn row(starts: &'static str, has: &'static str, command: bool, script: boo
 }
 
 static ROWS: &[ErrorRow] = &[
-    // A script that broke off, as Redis 7 says it and as it was said before: it may have written.
+    // A script that broke off, in the words of Redis 7 and of earlier ones: it may have written.
     row("", " script: ", false, false),
     row("ERR Error running script", "", false, false),
     // The script never ran: it is unknown, or no Lua, or was called wrongly.

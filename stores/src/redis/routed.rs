@@ -41,7 +41,8 @@ impl Routed {
 
     /// Finds the primary. Nothing has been asked of it then.
     async fn find(&self) -> Result<usize, CallError<Refusal>> {
-        let primary = self.told().await.ok_or_else(|| refused("no Sentinel names a primary"))?;
+        let primary =
+            self.named_primary().await.ok_or_else(|| refused("no Sentinel names a primary"))?;
         match self.is_master(primary).await {
             true => {
                 self.primary.set(Some(primary));
@@ -53,15 +54,15 @@ impl Routed {
 
     /// The primary that a Sentinel names. One that cannot be reached is passed over if that shows
     /// at once; if not, another is asked by the next call, so that none takes too long.
-    async fn told(&self) -> Option<usize> {
+    async fn named_primary(&self) -> Option<usize> {
         let mut ask = Cmd::new();
         ask.arg("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(MASTER);
         let (ask, first) = (Rc::new(ask), self.first.get());
         let begun = self.links.world().monotonic();
         for next in (first..first + self.sentinels).map(|next| next % self.sentinels) {
             self.first.set(next);
-            if let Ok(told) = self.links.call(self.data + next, ask.clone()).await {
-                let (name, _port) = <(String, u16)>::from_redis_value_ref(&told).ok()?;
+            if let Ok(answer) = self.links.call(self.data + next, ask.clone()).await {
+                let (name, _port) = <(String, u16)>::from_redis_value_ref(&answer).ok()?;
                 return node_number(&name).map(|number| number as usize);
             }
             self.first.set((next + 1) % self.sentinels);

@@ -13,8 +13,8 @@ pub const SETTABLE_CLOCK: SettableClock = SettableClock {
 };
 
 fn micros(answer: &str) -> Option<i64> {
-    let (_, told) = answer.split_once("server_time_usec:")?;
-    told.split_once('\r')?.0.parse().ok()
+    let (_, rest) = answer.split_once("server_time_usec:")?;
+    rest.split_once('\r')?.0.parse().ok()
 }
 
 #[cfg(test)]

@@ -77,8 +77,8 @@ impl SlotRouted {
         let (count, begun) = (self.links.servers(), self.links.world().monotonic());
         for server in (first..first + count).map(|server| server % count) {
             self.first.set((server + 1) % count);
-            if let Ok(told) = self.links.call(server, ask.clone()).await {
-                for (slot, primary) in ranges(&told) {
+            if let Ok(answer) = self.links.call(server, ask.clone()).await {
+                for (slot, primary) in ranges(&answer) {
                     self.know(self.shards.of_slot(slot), Some(primary));
                 }
                 return;
@@ -91,8 +91,8 @@ impl SlotRouted {
 }
 
 /// The ranges of an answer to CLUSTER SLOTS: their first slots, and who has them.
-fn ranges(told: &Value) -> Vec<(u16, usize)> {
-    let Value::Array(ranges) = told else { return Vec::new() };
+fn ranges(answer: &Value) -> Vec<(u16, usize)> {
+    let Value::Array(ranges) = answer else { return Vec::new() };
     let read = |range: &Value| {
         let Value::Array(range) = range else { return None };
         let Value::Array(primary) = range.get(2)? else { return None };

@@ -145,7 +145,7 @@ impl Store for Redis {
         Ok(&[Need { what: "redis-server", package: "redis-server" }])
     }
 
-    fn told_ports(topology: &Topology) -> &'static [u16] {
+    fn advertised_ports(topology: &Topology) -> &'static [u16] {
         match (Shards::of(topology), Layout::of(topology)) {
             (Some(_), _) => launches::CLUSTER_PORTS,
             (None, Some(_)) => launches::SENTINEL_PORTS,
@@ -260,7 +260,7 @@ impl Enumerable for Server {
     }
 }
 
-/// A long value or script, cut: it is told apart by its first letters.
+/// Cuts a long value or script, which its first letters distinguish from others.
 fn short(text: &str) -> String {
     match text.char_indices().nth(24) {
         Some(_) if text.contains(' ') => {

@@ -25,8 +25,8 @@ struct Confined {
 }
 
 impl Confined {
-    /// Names what a reply is about as its client does.
-    fn told(&self, answer: Answer<ZooKeeper>) -> Answer<ZooKeeper> {
+    /// Names the node in a reply as its client does.
+    fn with_own_path(&self, answer: Answer<ZooKeeper>) -> Answer<ZooKeeper> {
         match answer {
             Ok(Reply::Created { path, czxid }) => {
                 let path = path.strip_prefix(&self.root).unwrap_or(&path).to_owned();
@@ -50,7 +50,7 @@ impl Link<ZooKeeper> for Confined {
         let path = request.path_mut();
         *path = if path == "/" { self.root.clone() } else { format!("{}{path}", self.root) };
         let answer = self.link.call(server, request);
-        Box::pin(async move { self.told(answer.await) })
+        Box::pin(async move { self.with_own_path(answer.await) })
     }
 
     fn signal(&self) -> Option<Signal> {

@@ -34,7 +34,7 @@ struct ClientParts {
     session: RefCell<SessionStanding>,
 }
 
-/// The session, as far as its signals have told.
+/// The session, as far as its signals have reported it.
 #[derive(Default)]
 struct SessionStanding {
     id: i64,
@@ -326,8 +326,8 @@ impl Client {
         let reply = self.session.link.call(0, request);
         async move {
             let reply = reply.await?;
-            let said = format!("the server answered something else: {reply:?}");
-            take(reply).ok_or(CallError::Unknown(said))
+            let message = format!("the server answered something else: {reply:?}");
+            take(reply).ok_or(CallError::Unknown(message))
         }
     }
 

@@ -205,7 +205,7 @@ impl<S: ConformanceSubject> Cases<'_, S> {
         answer: Result<Reply, CallError<Refusal>>,
         expect: &Expect,
     ) -> Result<(), String> {
-        let said = format!("answered {answer:?}");
+        let message = format!("answered {answer:?}");
         let right = match (answer, expect) {
             (Ok(Reply::Created { path, czxid }), Expect::Created(name)) => {
                 let later = czxid > self.last_czxid;
@@ -221,7 +221,7 @@ impl<S: ConformanceSubject> Cases<'_, S> {
             (Err(CallError::Refused(refusal)), Expect::No(expected)) => refusal == *expected,
             _ => false,
         };
-        if right { Ok(()) } else { Err(said) }
+        if right { Ok(()) } else { Err(message) }
     }
 
     /// The request, below this case's root. Malformed paths stay malformed.

@@ -122,7 +122,7 @@ impl ZooKeeperDriver {
             self.sent.push_back((xid, request.clone()));
             let packet = Packet::Request { xid, request };
             out.todo.push(Do::Send { connection, packet });
-            self.timers.said(at);
+            self.timers.sent(at);
         }
     }
 

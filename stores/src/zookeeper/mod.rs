@@ -1,7 +1,6 @@
 //! ZooKeeper: the requests of a client to an ensemble, and the events of its session.
 
 mod allotment;
-mod alone;
 pub mod client;
 #[cfg(any(test, feature = "real"))]
 #[cfg(any(test, feature = "real"))]
@@ -18,6 +17,7 @@ mod protocol;
 pub mod real;
 #[cfg(feature = "real")]
 pub mod sasl;
+mod standalone;
 mod store;
 mod timing;
 mod wire;

@@ -72,7 +72,7 @@ impl LiveSession {
         live
     }
 
-    /// Takes in what the library has said of the state. It keeps only the latest word, so that a
+    /// Takes in what the library has reported of the state. It keeps only the latest, so that a
     /// state that changed and changed back comes as the same state again: that, too, was a
     /// disconnection.
     fn refresh(&mut self) -> SessionState {

@@ -20,27 +20,27 @@ const NUMBER: i32 = -102;
 const URI: &str = "zookeeper/zk-sasl-md5";
 
 /// Returns true if these bytes have all of the request with which a client begins, or are none.
-pub fn has_request(said: &[u8]) -> bool {
+pub fn has_request(sent: &[u8]) -> bool {
     let whole =
         |(length, rest): (i32, &[u8])| frame_length(length).is_none_or(|it| rest.len() >= it);
-    number(said).is_some_and(whole)
+    number(sent).is_some_and(whole)
 }
 
-/// Passes on what a client has said, its first request at least, and logs in where that was
+/// Passes on what a client has sent, its first request at least, and logs in where that was
 /// granted. `answer` takes what the server has answered to the client.
 ///
 /// # Errors
 /// Fails when the connection does, or the server does not take the password.
 pub async fn begin(
     password: &str,
-    said: &[u8],
+    sent: &[u8],
     (read, write): (&mut (impl AsyncRead + Unpin), &mut (impl AsyncWrite + Unpin)),
     answer: &mut Vec<u8>,
 ) -> io::Result<()> {
-    let length = number(said).and_then(|(length, _)| frame_length(length));
+    let length = number(sent).and_then(|(length, _)| frame_length(length));
     // A question of four letters opens no session.
-    let Some(length) = length else { return write.write_all(said).await };
-    let (request, rest) = said.split_at(4 + length);
+    let Some(length) = length else { return write.write_all(sent).await };
+    let (request, rest) = sent.split_at(4 + length);
     write.write_all(request).await?;
     let granted = read_frame(read).await?;
     answer.extend(framed(&granted));

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::allotment;
-use super::alone::Alone;
 use super::model::Server;
 use super::protocol::COMMANDS;
+use super::standalone::StandaloneServer;
 use super::{Client, SessionState, Timing, ZooKeeper, ZooKeeperDriver};
 use crate::launch::words;
 use crate::{
@@ -104,7 +104,7 @@ impl Store for ZooKeeper {
     type Server = Server;
     type Driver = ZooKeeperDriver;
     type Client = Client;
-    type Alone = Alone;
+    type Alone = StandaloneServer;
 
     fn commands() -> Vec<&'static str> {
         COMMANDS.to_vec()
@@ -119,8 +119,8 @@ impl Store for ZooKeeper {
         Server::new(number, cluster.servers(), cluster.timing)
     }
 
-    fn alone() -> Alone {
-        Alone::default()
+    fn alone() -> StandaloneServer {
+        StandaloneServer::default()
     }
 
     fn driver(settings: ClientSettings) -> ZooKeeperDriver {

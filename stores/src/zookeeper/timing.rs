@@ -1,20 +1,20 @@
 //! The settings of an ensemble. Both worlds go by these.
 
 use base::Ensemble;
-use humantime::format_duration as said;
+use humantime::format_duration;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// A session of ZooKeeper's cannot be shorter: its tick would be too short for a machine at work.
 pub const SHORTEST_SESSION: Duration = Duration::from_millis(500);
 
-/// Ticks in a session, unless told otherwise. A member that is cut off serves its clients for up to
+/// The default number of ticks in a session. A member that is cut off serves its clients for up to
 /// two sync limits after its leader heard of it last, here 4 ticks: one until the leader hangs up,
 /// which it may not hear, and one of silence. Their sessions were heard of up to a ping of the
 /// client (3/20 of a session) and half a tick before. All that together is less than a session.
 const TICKS_PER_SESSION: u32 = 6;
 
-/// The sync limit, unless told otherwise.
+/// The default sync limit.
 const SYNC_LIMIT: u32 = 2;
 
 /// The settings of an ensemble, by the names that its configuration file uses.
@@ -107,15 +107,15 @@ pub enum TimingError {
     /// The session is shorter than a machine at work can keep alive.
     #[error(
         "--ttl {} is too short for a session of ZooKeeper's: give {} or more",
-        said(*session),
-        said(SHORTEST_SESSION)
+        format_duration(*session),
+        format_duration(SHORTEST_SESSION)
     )]
     ShortSession {
         /// The length of the session.
         session: Duration,
     },
     /// The tick has a fraction of a millisecond.
-    #[error("--tick {} is no whole number of milliseconds", said(*tick))]
+    #[error("--tick {} is no whole number of milliseconds", format_duration(*tick))]
     Tick {
         /// The length of the tick.
         tick: Duration,
@@ -124,10 +124,10 @@ pub enum TimingError {
     #[error(
         "--ttl {} is out of range for --tick {}: a server grants sessions of 2 to 20 ticks, \
          {} to {}",
-        said(*session),
-        said(*tick),
-        said(*sessions(*tick).start()),
-        said(*sessions(*tick).end())
+        format_duration(*session),
+        format_duration(*tick),
+        format_duration(*sessions(*tick).start()),
+        format_duration(*sessions(*tick).end())
     )]
     Session {
         /// The length of the session.

@@ -83,7 +83,7 @@ async fn a_killed_client_is_gone_and_no_news() {
 }
 
 #[tokio::test]
-async fn a_client_that_ends_by_itself_has_died_after_what_it_said() {
+async fn a_client_that_ends_by_itself_has_died_after_its_last_line() {
     let mut rig = rig(r#"echo '{"id":7,"type":"ok"}'; exit 3"#);
     rig.answers(7).await;
     let died = rig.next().await.notice;
@@ -114,21 +114,21 @@ async fn what_others_do_to_a_client_is_seen_however_short_it_is() {
     group.stop().await.unwrap();
     assert_eq!(rig.client.interference().as_deref(), Some("process 3 was stopped"));
     group.signal(Signal::SIGCONT).unwrap();
-    let said = rig.client.interference();
-    assert_eq!(said.as_deref(), Some("process 3 was stopped and continued"));
-    // Nobody is told what is done here.
+    let seen = rig.client.interference();
+    assert_eq!(seen.as_deref(), Some("process 3 was stopped and continued"));
+    // The harness's own faults are not reported.
     assert!(rig.client.pause().await);
     assert_eq!(rig.client.interference(), None);
     assert!(rig.client.resume());
     assert_eq!(rig.client.interference(), None);
     assert!(rig.client.pause().await);
     group.signal(Signal::SIGCONT).unwrap();
-    let said = rig.client.interference();
-    assert_eq!(said.as_deref(), Some("process 3 was continued while a fault paused it"));
+    let seen = rig.client.interference();
+    assert_eq!(seen.as_deref(), Some("process 3 was continued while a fault paused it"));
 }
 
 #[tokio::test]
-async fn a_client_told_to_exit_is_no_news_when_it_does() {
+async fn a_client_asked_to_exit_is_no_news_when_it_does() {
     let mut rig = rig("read line; exit 0");
     rig.client.send(ClientRequest { id: 1, worker: 0, command: Op::Exit });
     rig.client.process.gone().await;
@@ -144,14 +144,14 @@ async fn a_line_that_means_nothing_ends_the_client() {
 
 #[tokio::test]
 async fn a_client_that_cannot_do_what_it_is_asked_for_ends_and_says_why() {
-    let said = [
+    let cases = [
         (r#""fail","code":"unsupported","error":"no readers""#, "as it says: no readers"),
         (r#""fail","code":"connection""#, "`connection`"),
         (r#""info","code":"busy""#, "which is `fail`"),
         (r#""ok","code":"busy""#, "it said `ok` with the code `busy`"),
         (r#""fail","code":"no-such-code""#, "unknown variant `no-such-code`"),
     ];
-    for (answer, words) in said {
+    for (answer, words) in cases {
         let mut rig = rig(&format!("echo '{{\"id\":1,\"type\":{answer}}}'; exec sleep 1000"));
         let died = rig.next().await.notice;
         assert!(matches!(&died, Notice::Died { error, .. } if error.contains(words)), "{died:?}");
@@ -184,10 +184,10 @@ async fn a_lost_is_as_old_as_the_client_says_within_reason() {
     );
     let mut rig = rig(&script);
     rig.asks(1);
-    let (said, clamped) = (rig.next().await.at, rig.next().await.at);
-    assert_eq!(said, clamped, "not before what it said before");
+    let (answered, clamped) = (rig.next().await.at, rig.next().await.at);
+    assert_eq!(answered, clamped, "not before what it said before");
     rig.asks(2);
-    assert_eq!(rig.next().await.at, said, "the rig is younger than the reading");
+    assert_eq!(rig.next().await.at, answered, "the rig is younger than the reading");
     rig.asks(3);
     assert!(rig.next().await.at <= rig.clock.now(), "not after its receipt");
 }

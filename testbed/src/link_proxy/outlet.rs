@@ -1,5 +1,5 @@
 //! The end of one direction of a connection, past gates and delays. That of a server which asks for
-//! a password within the session keeps back what a client says until the link has logged in.
+//! a password within the session keeps back what a client sends until the link has logged in.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -16,14 +16,14 @@ pub struct Outlet<'a> {
     login: Option<PendingLogin<'a>>,
 }
 
-/// The first that a server says to its client, and where the rest is read.
+/// The first bytes that a server sends to its client, and where the rest is read.
 pub type FirstAnswer<'a> = (Vec<u8>, ReadHalf<'a>);
 
 /// A login within a session that is still to be opened.
 struct PendingLogin<'a> {
     password: String,
-    /// All that the client has said so far.
-    said: Vec<u8>,
+    /// All that the client has sent so far.
+    sent: Vec<u8>,
     server: ReadHalf<'a>,
     opened: oneshot::Sender<FirstAnswer<'a>>,
 }
@@ -34,7 +34,7 @@ impl<'a> Outlet<'a> {
         Self { sink, login: None }
     }
 
-    /// One to a server with this login, and what that says to the client afterwards; `None` if it
+    /// One to a server with this login, and what that sends to the client afterwards; `None` if it
     /// does not let the client in.
     pub fn to_server(
         login: Option<Login>,
@@ -47,7 +47,7 @@ impl<'a> Outlet<'a> {
             }
             Some(Login::InSession(password)) => {
                 let (opened, opening) = oneshot::channel();
-                let login = PendingLogin { password, said: Vec::new(), server, opened };
+                let login = PendingLogin { password, sent: Vec::new(), server, opened };
                 (Self { sink, login: Some(login) }, opening.map(Result::ok).boxed())
             }
         }
@@ -56,14 +56,14 @@ impl<'a> Outlet<'a> {
     /// Delivers bytes, once their receiver lets the client in.
     pub async fn deliver(&mut self, bytes: &[u8]) -> io::Result<()> {
         let Some(mut login) = self.login.take() else { return self.sink.write_all(bytes).await };
-        login.said.extend(bytes);
-        if !sasl::has_request(&login.said) {
+        login.sent.extend(bytes);
+        if !sasl::has_request(&login.sent) {
             self.login = Some(login);
             return Ok(());
         }
-        let PendingLogin { password, said, mut server, opened } = login;
+        let PendingLogin { password, sent, mut server, opened } = login;
         let mut answer = Vec::new();
-        let begun = sasl::begin(&password, &said, (&mut server, &mut self.sink), &mut answer).await;
+        let begun = sasl::begin(&password, &sent, (&mut server, &mut self.sink), &mut answer).await;
         // A server that closes the connection in order refuses nothing: whoever reads on finds the
         // end.
         let is_refused =
@@ -85,7 +85,7 @@ impl<'a> Outlet<'a> {
     }
 }
 
-/// Takes the answer to a login from what a server says. Returns what it has said in its place.
+/// Takes the answer to a login from what a server sends. Returns what it has sent in its place.
 async fn after<'a>(accepted: &[u8], mut server: ReadHalf<'a>) -> FirstAnswer<'a> {
     let mut answer = Vec::new();
     // The end of a connection and its error are found again by whoever reads on.

@@ -21,7 +21,7 @@ pub const BUDGET: usize = 1 << 20;
 pub struct SendWindow(Arc<Semaphore>);
 
 impl SendWindow {
-    /// Makes a whole one.
+    /// Creates a window that is wholly free.
     pub fn new() -> Self {
         Self(Arc::new(Semaphore::new(BUDGET)))
     }

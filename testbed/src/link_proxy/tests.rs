@@ -542,14 +542,14 @@ async fn answers(answers: Vec<Vec<u8>>) -> (SocketAddr, UnboundedReceiver<Vec<u8
     (address, heard)
 }
 
-/// A link to a server that asks for a password within a session, and a client that has said
+/// A link to a server that asks for a password within a session, and a client that has sent
 /// something over it and is done.
-async fn said_in_session(server: SocketAddr, said: &[&[u8]]) -> (Rig, std::io::Result<Vec<u8>>) {
+async fn sent_in_session(server: SocketAddr, sent: &[&[u8]]) -> (Rig, std::io::Result<Vec<u8>>) {
     let rig = rig(Delay::default()).await;
     let login = Some(Login::InSession("word".into()));
     rig.link.set_target(Some(Door { address: server, login })).unwrap();
     let mut client = rig.connect().await;
-    for part in said {
+    for part in sent {
         client.write_all(part).await.unwrap();
         tokio::task::yield_now().await;
     }
@@ -565,10 +565,10 @@ const CHALLENGE: &str = "realm=\"here\",nonce=\"0\"";
 async fn a_login_within_a_session_comes_before_all_else_of_its_client() {
     let (opening, request) = (framed(b"a session"), framed(b"a request"));
     let (first, rest) = opening.split_at(6);
-    let said = [first, &[rest, &request].concat()];
+    let sent = [first, &[rest, &request].concat()];
     let answered = vec![session(2000), step(0, CHALLENGE), step(0, "rspauth"), b"done".to_vec()];
     let (server, mut heard) = answers(answered).await;
-    let (_rig, client) = said_in_session(server, &said).await;
+    let (_rig, client) = sent_in_session(server, &sent).await;
     assert_eq!(client.unwrap(), [framed(&session(2000)), framed(b"done")].concat());
     assert_eq!(heard.recv().await.unwrap(), b"a session");
     let steps = [heard.recv().await.unwrap(), heard.recv().await.unwrap()];
@@ -584,7 +584,7 @@ async fn a_login_within_a_session_comes_before_all_else_of_its_client() {
 #[tokio::test]
 async fn a_session_that_is_refused_needs_no_login() {
     let (server, mut heard) = answers(vec![session(0)]).await;
-    let (_rig, client) = said_in_session(server, &[&framed(b"a session")]).await;
+    let (_rig, client) = sent_in_session(server, &[&framed(b"a session")]).await;
     assert_eq!(client.unwrap(), framed(&session(0)));
     assert_eq!(heard.recv().await.unwrap(), b"a session");
     assert_eq!(heard.recv().await.unwrap(), b"");
@@ -593,23 +593,23 @@ async fn a_session_that_is_refused_needs_no_login() {
 #[tokio::test]
 async fn a_login_within_a_session_that_fails_breaks_the_connection() {
     let (server, _heard) = answers(vec![session(2000), step(-124, "")]).await;
-    let (_rig, client) = said_in_session(server, &[&framed(b"a session")]).await;
+    let (_rig, client) = sent_in_session(server, &[&framed(b"a session")]).await;
     assert_eq!(client.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
 }
 
 #[tokio::test]
 async fn a_server_that_closes_in_the_middle_of_a_login_has_closed_for_the_client() {
     let (server, _heard) = answers(vec![session(2000), step(0, CHALLENGE)]).await;
-    let (_rig, client) = said_in_session(server, &[&framed(b"a session")]).await;
+    let (_rig, client) = sent_in_session(server, &[&framed(b"a session")]).await;
     assert_eq!(client.unwrap(), framed(&session(2000)));
 }
 
 #[tokio::test]
 async fn who_says_four_letters_or_nothing_is_not_logged_in() {
-    for said in [&b"srvr"[..], b""] {
+    for sent in [&b"srvr"[..], b""] {
         let (server, mut heard) = answers(Vec::new()).await;
-        let (_rig, client) = said_in_session(server, &[said]).await;
+        let (_rig, client) = sent_in_session(server, &[sent]).await;
         assert_eq!(client.unwrap(), b"");
-        assert_eq!(heard.recv().await.unwrap(), said);
+        assert_eq!(heard.recv().await.unwrap(), sent);
     }
 }

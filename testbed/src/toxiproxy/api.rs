@@ -137,14 +137,14 @@ fn compare(proxy: &Proxy, wanted: &[Toxic]) -> Result<(), String> {
         true => Ok(()),
         false => {
             let name = &proxy.proxy_pack.name;
-            let (asked, listed) = (told(&asked), told(&listed));
+            let (asked, listed) = (quoted(&asked), quoted(&listed));
             Err(format!("it was to have {asked} on {name}, and lists {listed}"))
         }
     }
 }
 
-/// Tells toxics to a person.
-fn told(toxics: &[String]) -> String {
+/// Renders toxics for a message.
+fn quoted(toxics: &[String]) -> String {
     if toxics.is_empty() { "no toxic".into() } else { format!("\"{}\"", toxics.join("\", \"")) }
 }
 

@@ -7,8 +7,8 @@
 //! * Slow is its `latency`, both ways, in whole milliseconds (rounded up).
 //! * Throttle is its `bandwidth`, both ways, in whole kilobytes a second; any other rate is
 //!   refused. It limits each connection by itself, of which a client has one at a time.
-//! * Reset is `enabled: false` and `true` again: both ends are told, in order (FIN), and what is on
-//!   its way there is lost. Its `reset_peer` would leave connections that are open as they are
+//! * Reset is `enabled: false` and `true` again: both ends see an orderly close (FIN), and what is
+//!   on its way there is lost. Its `reset_peer` would leave connections that are open as they are
 //!   until the next bytes come, and close those in order, too.
 //! * A cut is refused. Its `timeout` discards what TCP would deliver late, and hangs up at the
 //!   heal.

@@ -123,18 +123,18 @@ pub fn is_rate(rate: u32) -> bool {
 mod tests {
     use super::*;
 
-    fn told_of(delay_ms: u64, faults: &[LinkFault]) -> Vec<String> {
+    fn texts_of(delay_ms: u64, faults: &[LinkFault]) -> Vec<String> {
         let toxics = toxics(Duration::from_millis(delay_ms), faults);
         toxics.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn faults_together_are_one_toxic_of_a_kind_each_way() {
-        assert_eq!(told_of(0, &[]), Vec::<String>::new());
-        assert_eq!(told_of(10, &[LinkFault::Slow(1)]), Vec::<String>::new());
+        assert_eq!(texts_of(0, &[]), Vec::<String>::new());
+        assert_eq!(texts_of(10, &[LinkFault::Slow(1)]), Vec::<String>::new());
         // 300 microseconds are usual, and three times as much is added.
         assert_eq!(
-            told_of(0, &[LinkFault::Slow(4)]),
+            texts_of(0, &[LinkFault::Slow(4)]),
             [
                 "latency upstream jitter=0 latency=1 toxicity=1",
                 "latency downstream jitter=0 latency=1 toxicity=1"
@@ -147,7 +147,7 @@ mod tests {
             LinkFault::Throttle(2_000),
         ];
         assert_eq!(
-            told_of(10, &faults),
+            texts_of(10, &faults),
             [
                 "latency upstream jitter=0 latency=52 toxicity=1",
                 "latency downstream jitter=0 latency=52 toxicity=1",

@@ -31,7 +31,7 @@ const ASKING: &str = r#"while read line; do
     echo "{\"id\":${id%%,*},\"type\":\"ok\"}"
 done"#;
 
-/// Keeps a clock as it is told, and tells its wall clock when it is; answers all else with `ok`.
+/// Sets its clock as it is asked to, and answers with its wall clock; answers all else with `ok`.
 const CLOCKED: &str = r#"
 rate=1000000 jumps=0 drifted=0 since=$(date +%s%N)
 field() { # name default
@@ -286,8 +286,8 @@ fn seconds_ahead(door: Door) -> f64 {
     let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
     let asked = now();
     let answer = redis(&door, "TIME");
-    let told: Vec<f64> = answer.lines().filter_map(|line| line.parse().ok()).collect();
-    told[0] + told[1] / 1e6 - (asked + now()) / 2.0
+    let time: Vec<f64> = answer.lines().filter_map(|line| line.parse().ok()).collect();
+    time[0] + time[1] / 1e6 - (asked + now()) / 2.0
 }
 
 pub fn a_server_tells_how_far_its_clock_was_set_and_has_it_right_after_the_heal<S: Servers>() {
@@ -475,8 +475,8 @@ pub fn servers_say_who_leads_them_before_and_after_a_failover<S: Servers>() {
     }
 }
 
-/// Sends a question while a link is disturbed, and returns what that did. Whether the answer comes
-/// meanwhile is to be as said.
+/// Sends a question while a link is disturbed, and returns what that did. With `comes`, the
+/// answer is to arrive meanwhile, else not.
 fn disturbed<S: Servers>(action: Action, comes: bool) -> u64 {
     let mut backend = backend_with::<S>(StoreId::Redis, ASKING);
     backend.spawn(0, 10).unwrap();
@@ -577,7 +577,7 @@ pub fn a_client_that_is_replaced_is_ended<S: Servers>() {
         let process = process * 2;
         backend.spawn(0, process).unwrap();
         until(&mut backend, |notice| match notice {
-            Notice::Client { process: said, .. } => (*said == process).then_some(()),
+            Notice::Client { process: from, .. } => (*from == process).then_some(()),
             other => panic!("{other:?}"),
         });
     }

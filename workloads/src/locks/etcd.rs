@@ -45,7 +45,7 @@ const PAUSED: &str = "H44: a holder that is paused sends no keep-alives, and doe
 /// The reason of an acquire whose lease has run out.
 pub const OVER: &str = "its lease is over";
 
-/// The rule that tells one such lock from another.
+/// The rule in which such locks differ.
 pub trait LeaseRule {
     /// The key of an acquire with this lease, for a lock of this name.
     fn key(name: &str, lease: LeaseId) -> String;

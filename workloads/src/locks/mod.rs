@@ -307,8 +307,8 @@ pub trait Opens: Any + Send + Sync {
     }
 }
 
-/// The longest time that a client takes until it can be asked for the lock, unless it is said: a
-/// virtual machine takes seconds.
+/// The longest time that a client takes by default until it can be asked for the lock: a virtual
+/// machine takes seconds.
 pub const START_UP: Duration = Duration::from_secs(60);
 
 impl<S: Store> Opens for On<S> {

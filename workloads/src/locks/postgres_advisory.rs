@@ -58,7 +58,7 @@ impl Advisory {
             return session.ask(Statement::TryAdvisoryLock { key }).await;
         }
         session.execute(Statement::AdvisoryLock { key }).await?;
-        // Nothing tells whether the server let it wait.
+        // It may have waited, or not: the server does not report that.
         self.client.wakeups().notify();
         Ok(true)
     }

@@ -79,7 +79,7 @@ impl TransactionLock {
         let take = if wait { waiting } else { try_once };
         let taken = session.execute(take(self.name.clone())).await? != Reply::Answer(false);
         if wait {
-            // Nothing tells whether the server let it wait.
+            // It may have waited, or not: the server does not report that.
             self.client.wakeups().notify();
         }
         // The answer may have been on its way for so long that the server is about to end the

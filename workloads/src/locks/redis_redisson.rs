@@ -4,8 +4,8 @@
 //! the time to live anew; the release takes one off and deletes the hash at zero. So the store
 //! itself knows its holder, who may take the lock again. A watchdog renews it every third of a ttl.
 //!
-//! The watchdog tells nobody that it failed (redisson/redisson#4698): a holder that is cut off, or
-//! whose server is down, for longer than a ttl works on beside the next one (H24). The sibling
+//! The watchdog does not report that it failed (redisson/redisson#4698): a holder that is cut off,
+//! or whose server is down, for longer than a ttl works on beside the next one (H24). The sibling
 //! `redis-set-nx-px-renew` stops in time.
 //!
 //! The owner is a thread, under one name as long as its process lives. So a hold whose release did
@@ -38,7 +38,7 @@ pub const SPEC: LockSpec = LockSpec {
             breaks(
                 &[Cause::HolderCutOff, Cause::ServersApart, Cause::ServerSilent],
                 OVERLAP,
-                UNTOLD,
+                SILENT,
             ),
             breaks(&[Cause::ClientClock], OVERLAP, FROZEN),
             breaks(
@@ -53,7 +53,7 @@ pub const SPEC: LockSpec = LockSpec {
     open: &On::<Redis>::one(open),
 };
 
-const UNTOLD: &str = "H24: the watchdog does not reach the server for longer than a ttl, the lock runs out, \
+const SILENT: &str = "H24: the watchdog does not reach the server for longer than a ttl, the lock runs out, \
      and nothing tells its holder";
 const COUNTED: &str = "a release that found no connection leaves its hold in the store, under a name that its \
      owner keeps: until the ttl is over the owner has what it was refused, and its next hold counts twice";
@@ -93,7 +93,7 @@ struct Redisson {
     owned: Rc<Owned>,
     /// The number of times that its owner holds it, for all that the owner knows.
     holds: u32,
-    /// The watchdog of the grant, which never says anything. It is kept here and not made for each
+    /// The watchdog of the grant, which reports nothing. It is kept here and not made for each
     /// call of `lost`, because a renewal goes on while its client does something else.
     watchdog: RefCell<LocalFuture<'static, String>>,
 }

@@ -1,7 +1,7 @@
 //! `redis-set-nx-px-del`: the reference lock, freed with a bare `DEL` (seed 002, lines 137 to 149).
 //!
 //! The value is each owner's own, but nobody looks at it: an owner that outlived its ttl frees
-//! whoever holds the lock by then (H4). The seed tells this of its threads A and B.
+//! whoever holds the lock by then (H4). The seed describes this with its threads A and B.
 
 use base::{AcquireError, Grant, Link, Lock, Mode, Recipe, ReleaseError, Removed};
 use std::rc::Rc;

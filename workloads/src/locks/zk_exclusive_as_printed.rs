@@ -6,7 +6,7 @@
 //!   session heart-beats (H19).
 //! * The session is made once (lines 101 to 120, a singleton). When it has expired, every `create`
 //!   throws, and `while(true)` in line 134 never ends (H42).
-//! * Nobody tells a holder that its session expired: the watcher prints the state (lines 165 to
+//! * No holder is notified that its session expired: the watcher prints the state (lines 165 to
 //!   172), and the holder goes on (H24).
 //! * It asks again every 20 ms (line 136), for ever: `acquireDistributedLock` knows no timeout.
 

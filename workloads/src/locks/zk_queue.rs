@@ -27,7 +27,7 @@ pub struct Queued {
     disconnects: u64,
 }
 
-/// The rule that tells one such lock from another.
+/// The rule in which such locks differ.
 pub struct QueueRule {
     /// The beginning of a node's name.
     pub name: fn(Mode) -> &'static str,

@@ -1,5 +1,5 @@
-//! `zk-reentrant-naive`: `zk-reentrant` as seed 004 tells it, whose count outlives its session: the
-//! owner that comes again is let in though its node is gone (H41).
+//! `zk-reentrant-naive`: `zk-reentrant` as seed 004 describes it, whose count outlives its session:
+//! the owner that comes again is let in though its node is gone (H41).
 
 use base::{Cause, Lock};
 use stores::zookeeper::{Client, ZooKeeper};

@@ -10,8 +10,8 @@
 //! * `wait()` after `exists()` misses a notification that comes in between (lines 327 to 336, H28).
 //! * Any exception makes acquire return null (lines 282 to 285), and the caller goes on without the
 //!   lock (line 381, H43). The watcher asks no event what it is (lines 349 to 353), and the Java
-//!   client tells every watcher of its session too: a waiter wakes at *Disconnected*, `getChildren`
-//!   fails for want of a connection, and in it goes. Its node stays behind.
+//!   client notifies every watcher of its session too: a waiter wakes at *Disconnected*,
+//!   `getChildren` fails for want of a connection, and in it goes. Its node stays behind.
 //! * A node that is gone has the index -1 (line 300): a reader takes that for "nobody before me"
 //!   (line 320), and for a writer `get(-2)` throws (line 326).
 

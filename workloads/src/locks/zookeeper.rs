@@ -88,7 +88,7 @@ pub async fn with_timeout(
 
 /// Resolves when the session has been disconnected since a grant. From then on nobody knows
 /// whether the ensemble has given the lock to somebody else: a client that obeys stops at
-/// *Disconnected*, because *Expired* is told only after the fact.
+/// *Disconnected*, because *Expired* is reported only after the fact.
 pub async fn lost(client: &Client, disconnects_at_grant: u64) -> String {
     while client.disconnects() == disconnects_at_grant {
         client.changed().await;

@@ -102,7 +102,7 @@ pub const ROWS: &[BenchRow] = &[
         summary: "operations against the model `mutex`, which the sweep decides",
         measure: |args| {
             let operations = operations(&contended(BenchLoad::new(args.operations, 10)));
-            best(args, args.operations, || told(decide(model("mutex"), &operations, budget())))
+            best(args, args.operations, || decided(decide(model("mutex"), &operations, budget())))
         },
     },
     BenchRow {
@@ -223,7 +223,7 @@ fn legal(legal: bool) -> &'static str {
     if legal { "legal" } else { "illegal" }
 }
 
-fn told(decision: Result<Decision, histories::Misfit>) -> &'static str {
+fn decided(decision: Result<Decision, histories::Misfit>) -> &'static str {
     match decision {
         Ok(Decision::Legal) => "legal",
         Ok(Decision::Illegal(_)) => "illegal",
@@ -260,7 +260,7 @@ fn lock(count: u64, clients: u32, violation: Option<f64>, shared: f64) -> Vec<Op
 }
 
 fn searched(args: &Extent, name: &str, operations: &[Operation]) -> Result<RowFigures> {
-    let search = || told(decide_by_search(model(name), operations, budget()));
+    let search = || decided(decide_by_search(model(name), operations, budget()));
     best(args, operations.len() as u64, search)
 }
 

@@ -19,9 +19,9 @@ use crate::Exit;
 use crate::cli::Format;
 use crate::commands::{Failure, catalogued, interruptible};
 use crate::drive::{Recorder, Watcher, drive};
-use crate::manner::hint;
 use crate::options::parse_duration as duration;
 use crate::output::say;
+use crate::output_style::hint;
 use crate::setup::Setup;
 use docker::DockerBackend;
 
@@ -150,13 +150,13 @@ fn measured(
 /// Returns the SETs a second that redis-benchmark does inside of the server's container.
 fn sets(backend: &DockerBackend, args: &RealArgs) -> Result<f64> {
     let command = format!("redis-benchmark -c {} -n {SETS} -t set --csv", args.clients);
-    let said = docker::run_in(backend, 0, &command)?;
-    rate(&said).with_context(|| format!("redis-benchmark said: {said}"))
+    let output = docker::run_in(backend, 0, &command)?;
+    rate(&output).with_context(|| format!("redis-benchmark said: {output}"))
 }
 
 /// Returns the rate in its table: `"SET","12247.14",…` behind a line of titles.
-fn rate(said: &str) -> Option<f64> {
-    let line = said.lines().find(|line| line.starts_with("\"SET\""))?;
+fn rate(output: &str) -> Option<f64> {
+    let line = output.lines().find(|line| line.starts_with("\"SET\""))?;
     line.split(',').nth(1)?.trim_matches('"').parse().ok()
 }
 
@@ -166,8 +166,8 @@ mod tests {
 
     #[test]
     fn the_rate_stands_in_the_second_column() {
-        let said = "\"test\",\"rps\",\"avg_latency_ms\"\n\"SET\",\"12247.14\",\"0.402\"\n";
-        assert_eq!(rate(said), Some(12_247.14));
+        let output = "\"test\",\"rps\",\"avg_latency_ms\"\n\"SET\",\"12247.14\",\"0.402\"\n";
+        assert_eq!(rate(output), Some(12_247.14));
         assert_eq!(rate("sh: redis-benchmark: not found"), None);
     }
 }

@@ -22,9 +22,9 @@ use crate::cli::{CheckArgs, Format, InputFormat};
 use crate::commands::Failure;
 use crate::commands::judge::json;
 use crate::input::{self, Input, JudgingBudget, WrongKind};
-use crate::manner::{quiet, style, told};
 use crate::nearest::Unlisted;
 use crate::output::{OutputLosses, say, write_whole};
+use crate::output_style::{quiet, render, style};
 
 /// The answer, as `--format json` prints it.
 #[derive(Serialize)]
@@ -128,7 +128,7 @@ pub fn run(args: &CheckArgs, name: &str) -> Result<Exit, Failure> {
     }
     let text = match args.format {
         Format::Json => json(&answer)?,
-        Format::Human if quiet() => told(&decision(&decided(&answer), style())),
+        Format::Human if quiet() => render(&decision(&decided(&answer), style())),
         Format::Human => decision(&decided(&answer), style()),
     };
     losses.note(say(&text));
@@ -460,9 +460,9 @@ fn witness(paired: &Paired, illegal: &Illegal) -> Witness {
     }
 }
 
-/// The number of operations told beside the one that is stuck; JSON has all.
-const TOLD: usize = 8;
-/// The number of states that are told.
+/// The most operations that are named beside the one that is stuck; JSON has all.
+const NAMED: usize = 8;
+/// The most states that are named.
 const STATES: usize = 3;
 
 /// A deadlock in words.
@@ -490,18 +490,19 @@ fn decided(answer: &AnswerJson) -> Decided {
         let stuck = &witness.operation.text;
         why.push(format!("{key}{stuck} can be put nowhere, whatever is done with the rest."));
         if !witness.beside.is_empty() {
-            let told: Vec<&str> = witness.beside.iter().take(TOLD).map(|p| &p.text[..]).collect();
-            let more = match witness.beside.len().saturating_sub(TOLD) {
+            let beside = witness.beside.iter().take(NAMED);
+            let named: Vec<&str> = beside.map(|part| &part.text[..]).collect();
+            let more = match witness.beside.len().saturating_sub(NAMED) {
                 0 => String::new(),
                 more => format!("; and {} more (--format json has all)", count(more as u64)),
             };
             let stand = if witness.beside.len() == 1 { "stands" } else { "stand" };
-            why.push(format!("Beside it {stand} {}{more}.", told.join("; ")));
+            why.push(format!("Beside it {stand} {}{more}.", named.join("; ")));
         }
         if !witness.states.is_empty() {
-            let told = &witness.states[..witness.states.len().min(STATES)];
+            let named = &witness.states[..witness.states.len().min(STATES)];
             let more = if witness.states.len() > STATES { ", or something else" } else { "" };
-            why.push(format!("Just before, {}{more}.", told.join(", or ")));
+            why.push(format!("Just before, {}{more}.", named.join(", or ")));
         }
     }
     why.extend(answer.deadlocks.iter().map(deadlocked));

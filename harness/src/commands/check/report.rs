@@ -63,14 +63,14 @@ impl PageSubject<'_> {
         let line = &key.line;
         let shown: BTreeSet<usize> =
             key.close.shown.iter().chain(&key.wide.shown).copied().collect();
-        let told = |(number, point): (usize, &histories::LinePoint)| {
+        let as_point = |(number, point): (usize, &histories::LinePoint)| {
             let state = line.states.get(&number).map(|state| state.clause(self.paired));
             let number = number as u64 + 1;
             (point.operation, Point { number, before: point.before, state })
         };
         let numbered = line.points.iter().enumerate();
         let points: BTreeMap<usize, Point> =
-            numbered.filter(|(_, point)| shown.contains(&point.operation)).map(told).collect();
+            numbered.filter(|(_, point)| shown.contains(&point.operation)).map(as_point).collect();
         let view = |view: &histories::ShownOperations| PictureView {
             operations: view.shown.iter().map(|id| self.drawn(key, *id, &points)).collect(),
             skipped: view.skipped.iter().map(|(place, count)| (*place, *count as u64)).collect(),

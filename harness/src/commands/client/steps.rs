@@ -235,8 +235,8 @@ impl ClientTrial<'_> {
 
     /// Returns true if the client can do this: as it says, or else as its lock promises.
     fn can_do(&self, ability: ClientAbility) -> bool {
-        let said = self.can.as_ref().map(|can| can.contains(&ability));
-        said.unwrap_or_else(|| match ability {
+        let claimed = self.can.as_ref().map(|can| can.contains(&ability));
+        claimed.unwrap_or_else(|| match ability {
             // Whatever it promises, an acquire has a time-out, and a worker may not be the only
             // one.
             ClientAbility::Timed | ClientAbility::Workers => true,

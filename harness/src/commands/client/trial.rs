@@ -7,15 +7,15 @@ use base::{
 };
 use std::time::Duration;
 
-use crate::manner::style;
 use crate::output::say;
+use crate::output_style::style;
 use crate::plan::UnfitClient;
 use crate::setup::Setup;
 
-/// The time that a client has for an answer beyond what it was told to wait.
+/// The time that a client has for an answer beyond the time that it was to wait.
 pub const ANSWER: Duration = Duration::from_secs(10);
 
-/// The time that a client which was told to end has for what it has not said yet.
+/// The time that a client which was asked to end has for the lines that it has not written yet.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Clients on trial.

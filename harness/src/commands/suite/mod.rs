@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "measures how long an entry took")]
 
-mod told;
+mod report;
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -17,8 +17,8 @@ use crate::Exit;
 use crate::cli::{Format, SuiteArgs};
 use crate::folder::RunFolder;
 use crate::input::{self, JudgingBudget};
-use crate::manner::{self, hint};
 use crate::output::{OutputLosses, say, write_whole};
+use crate::output_style::{self, hint};
 use crate::place::missing;
 use crate::run::{self, Means};
 use crate::setup::Setup;
@@ -174,7 +174,7 @@ fn usual_jobs(work: &[Work]) -> usize {
 
 fn progress_bar(entries: usize) -> ProgressBar {
     let bar = ProgressBar::new(entries as u64);
-    bar.set_draw_target(manner::progress());
+    bar.set_draw_target(output_style::progress());
     let style = "{elapsed_precise} [{bar:30}] {pos}/{len} entries";
     bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
     bar.tick();
@@ -274,10 +274,10 @@ impl SuiteRun<'_> {
     }
 
     fn take(&self, number: usize, outcome: EntryOutcome) {
-        let line = told::line(&outcome);
-        if self.args.format == Format::Human && !manner::quiet() {
-            let said = self.bar.suspend(|| say(&line));
-            self.losses.lock().unwrap_or_else(|error| error.into_inner()).note(said);
+        let line = report::line(&outcome);
+        if self.args.format == Format::Human && !output_style::quiet() {
+            let printed = self.bar.suspend(|| say(&line));
+            self.losses.lock().unwrap_or_else(|error| error.into_inner()).note(printed);
         }
         self.bar.inc(1);
         self.done.lock().unwrap_or_else(|error| error.into_inner())[number] = Some(outcome);
@@ -291,7 +291,7 @@ impl SuiteRun<'_> {
         let done = self.done.into_inner().unwrap_or_else(|error| error.into_inner());
         let left_out = done.iter().filter(|outcome| outcome.is_none()).count();
         let done = done.into_iter().flatten().collect();
-        let results = told::SuiteResults::of(done, left_out, begun.elapsed());
+        let results = report::SuiteResults::of(done, left_out, begun.elapsed());
         let mut losses = self.losses.into_inner().unwrap_or_else(|error| error.into_inner());
         if self.args.update_baseline
             && let Some((file, mut baseline)) = self.args.baseline.as_ref().zip(self.baseline)

@@ -7,7 +7,7 @@ use reports::card::{Card, CardRow};
 use std::time::Duration;
 
 /// Returns the card. A promise that broke in a way that is not known of the lock is a failure, and
-/// what could not be told an error; so is a survey that was interrupted.
+/// a row that could not be judged is an error; so is a survey that was interrupted.
 pub fn of(card: &Card, interrupted: bool) -> Result<String> {
     let mut suite = TestSuite::new(card.lock.as_str());
     for row in &card.rows {

@@ -36,7 +36,7 @@ pub struct FoundSeed {
     /// The seed.
     pub seed: u64,
     /// The number of schedules that were tried, and how they ended, in one line.
-    pub told: String,
+    pub summary: String,
 }
 
 /// Searches schedules from a seed on for about a second. Returns the first that breaks a promise,
@@ -72,7 +72,7 @@ pub fn find_seed(
         Some(seed) => seed,
         None => first_of(lock, run, &tally)?,
     };
-    Ok(Some(FoundSeed { seed, told: told(&tally) }))
+    Ok(Some(FoundSeed { seed, summary: summarize(&tally) }))
 }
 
 /// The time that this process has run so far, on all cores.
@@ -94,8 +94,8 @@ fn first_of(lock: &TestedLock, run: &RunSpec, tally: &Tally) -> Result<u64, Fail
     Ok(run.seed)
 }
 
-/// Tells what was tried: "200 schedules in the simulator (seeds 5 to 204): 200 held".
-fn told(tally: &Tally) -> String {
+/// Summarizes what was tried: "200 schedules in the simulator (seeds 5 to 204): 200 held".
+fn summarize(tally: &Tally) -> String {
     let tried = tally.seeds.iter().cloned().reduce(|a, b| a.start..b.end);
     let Range { start, end } = tried.unwrap_or(0..1);
     let seeds = match end - start {

@@ -82,7 +82,7 @@ fn hit(next: Next) -> Vec<Node> {
 }
 
 #[test]
-fn waiters_are_told_apart_by_the_order_in_which_they_asked() {
+fn waiters_are_distinguished_by_the_order_in_which_they_asked() {
     let queue = [holding(0), asking(30), asking(10), asking(20), IDLE];
     for (target, client) in [("next-waiter", 2), ("middle-waiter", 3), ("holder", 0)] {
         let text = fault(&format!("action = \"pause\"\ntarget = \"{target}\"\nat = \"1s\""));

@@ -48,7 +48,7 @@ fn forms_are_read_as_they_print() {
 
 #[test]
 fn what_is_no_edn_is_refused_with_its_line() {
-    for (text, said) in [
+    for (text, expected) in [
         ("]", "line 1: not EDN: `]` closes nothing"),
         ("\n[1 }", "line 2: not EDN: `}` where `]` should be"),
         ("{:a}", "line 1: not EDN: a map with a key that has no value"),
@@ -64,7 +64,7 @@ fn what_is_no_edn_is_refused_with_its_line() {
         ("[#a]", "line 1: not EDN: no value after `#a`"),
         ("[#_]", "line 1: not EDN: nothing after `#_`"),
     ] {
-        assert_eq!(first(text), Err(said.into()), "{text}");
+        assert_eq!(first(text), Err(expected.into()), "{text}");
     }
 }
 
@@ -80,9 +80,9 @@ fn what_ends_too_early_is_cut_off() {
 fn no_depth_and_no_size_is_too_much() {
     let deep = "[".repeat(DEEPEST) + &"]".repeat(DEEPEST);
     assert!(first(&deep).is_ok());
-    let said = "line 1: EDN nested deeper than 64";
+    let expected = "line 1: EDN nested deeper than 64";
     for nest in ["[", "{", "#{", "#a ", "#_ "] {
-        assert_eq!(first(&nest.repeat(100_000)), Err(said.into()), "{nest}");
+        assert_eq!(first(&nest.repeat(100_000)), Err(expected.into()), "{nest}");
     }
     let long = format!("[{}]", "1 ".repeat(LARGEST));
     assert!(first(&long).unwrap_err().contains("one form of more than"));
@@ -121,12 +121,12 @@ fn a_sequence_is_entered_and_left() {
 /// Describes the forms of a text, with their lines, up to its end or its first error.
 fn everything(text: impl BufRead) -> String {
     let mut parser = Parser::new(text, 1);
-    let mut said = String::new();
+    let mut forms = String::new();
     loop {
         let next = parser.form(Some(b')'));
-        said += &format!("{next:?} {}\n", parser.line());
+        forms += &format!("{next:?} {}\n", parser.line());
         if !matches!(next, Ok(NextForm::Form(..) | NextForm::Close)) {
-            return said;
+            return forms;
         }
     }
 }

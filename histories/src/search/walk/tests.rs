@@ -1,4 +1,4 @@
-//! Lines that are easily lost, what is told where none goes on, and what must not cost much.
+//! Lines that are easily lost, the report where none goes on, and what must not cost much.
 
 use crate::operation::{Ended, Operation, OperationKind};
 use crate::search::Budget;
@@ -71,19 +71,19 @@ fn what_begins_and_ends_at_one_place_was_under_way_for_a_moment() {
 }
 
 #[test]
-fn the_states_just_before_are_told_each_once_and_at_most_four() {
-    let told = |writes: &[i64]| {
+fn the_states_just_before_are_reported_each_once_and_at_most_four() {
+    let reported = |writes: &[i64]| {
         let begin = |(at, value): (usize, &i64)| op(at as u64, at as u64 + 10, write(*value));
         let mut operations: Vec<_> = writes.iter().enumerate().map(begin).collect();
         operations.push(op(50, 51, read(9)));
         let states = illegal(&operations).states;
-        let mut told: Vec<String> = states.iter().map(|state| state.clause(&Plain)).collect();
-        told.sort();
-        told
+        let mut clauses: Vec<String> = states.iter().map(|state| state.clause(&Plain)).collect();
+        clauses.sort();
+        clauses
     };
-    assert_eq!(told(&[1, 2]), ["it held 1", "it held 2"]);
-    assert_eq!(told(&[1, 2, 1, 2]), ["it held 1", "it held 2"]);
-    assert_eq!(told(&[1, 2, 3, 4, 5, 6]).len(), 4);
+    assert_eq!(reported(&[1, 2]), ["it held 1", "it held 2"]);
+    assert_eq!(reported(&[1, 2, 1, 2]), ["it held 1", "it held 2"]);
+    assert_eq!(reported(&[1, 2, 3, 4, 5, 6]).len(), 4);
 }
 
 /// Sixteen clients set a cell and sixteen free it, all at once: who was first is all the same.

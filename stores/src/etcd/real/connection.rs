@@ -25,14 +25,14 @@ impl Drop for MemberConnection {
 type ConnectionStep<T> = Result<T, CallError<Refusal>>;
 
 impl MemberConnection {
-    /// Opens a connection to a member, and has it told when that ends by itself.
+    /// Opens a connection to a member, and calls `lost` when it ends by itself.
     pub async fn open(address: &str, lost: impl FnOnce() + 'static) -> Result<Self, String> {
         let stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
         stream.set_nodelay(true).map_err(|error| error.to_string())?;
         let opened = handshake(TokioIo::new(stream)).await;
         let (sender, connection) = opened.map_err(|error| error.to_string())?;
         let carrier = spawn_local(async move {
-            // However it ends, what it carried is told the error.
+            // However it ends, the call that it carried gets the error.
             let _ = connection.await;
             lost();
         });

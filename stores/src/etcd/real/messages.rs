@@ -211,9 +211,9 @@ mod tests {
     fn a_lease_that_is_over_has_no_time_left_and_an_error_its_words() {
         let keep = Request::LeaseKeepAlive { lease: 7 };
         assert_eq!(read(&keep, 200, r#"{"result":{"ID":"7"}}"#), Ok(Reply::Leased { ttl: 0 }));
-        let said = r#"{"message":"etcdserver: requested lease not found","code":5}"#;
+        let body = r#"{"message":"etcdserver: requested lease not found","code":5}"#;
         let refused = Err(CallError::Refused(Refusal::LeaseNotFound));
-        assert_eq!(read(&Request::LeaseRevoke { lease: 7 }, 404, said), refused);
+        assert_eq!(read(&Request::LeaseRevoke { lease: 7 }, 404, body), refused);
     }
 
     #[test]

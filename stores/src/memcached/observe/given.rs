@@ -33,8 +33,8 @@ impl WatchedServer {
             if field(&line, "type") == Some("conn_new") && field(&line, "rport") == Some(&port) {
                 address = field(&line, "rip").map(str::to_owned);
             }
-            let told = (number(&line), field(&line, "ts").and_then(nanos));
-            let (Some(number), Some(at_ns)) = told else {
+            let fields = (number(&line), field(&line, "ts").and_then(nanos));
+            let (Some(number), Some(at_ns)) = fields else {
                 return Err(io::Error::other(format!("it tells {line:?} to those who watch it")));
             };
             match field(&line, "key") == Some(&mark) {
@@ -94,9 +94,9 @@ fn number(line: &str) -> Option<u64> {
 
 /// The time by which the server's clock is ahead, by the quickest of the answers.
 fn ahead_ns(asked: &[(u64, u64)], marks: &[(u64, u64)]) -> u64 {
-    let middles = asked.iter().zip(marks).map(|((from_ns, until_ns), (_, told_ns))| {
+    let middles = asked.iter().zip(marks).map(|((from_ns, until_ns), (_, server_ns))| {
         let took_ns = until_ns - from_ns;
-        (took_ns, told_ns.saturating_sub(from_ns + took_ns / 2))
+        (took_ns, server_ns.saturating_sub(from_ns + took_ns / 2))
     });
     middles.min().map_or(0, |(_, ahead_ns)| ahead_ns)
 }

@@ -157,7 +157,7 @@ impl RealSessions {
         answers
     }
 
-    /// Makes a call, whose answer is told unless nobody knows it.
+    /// Makes a call, and sends on its answer unless the outcome is unknown.
     fn call(&self, session: SessionId, request: Request) {
         let (link, teller) = (self.link.clone(), self.teller.clone());
         spawn_local(async move {

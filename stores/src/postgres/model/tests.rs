@@ -50,11 +50,11 @@ impl Rig {
 
     /// Says who was answered since the last time; true: and not refused.
     fn answered(&mut self) -> Vec<(u64, bool)> {
-        let told = |out| match out {
+        let to_answer = |out| match out {
             Out::Send(Peer::Connection(to), Packet::Answer(result)) => Some((to, result.is_ok())),
             _ => None,
         };
-        self.out.drain(..).filter_map(told).collect()
+        self.out.drain(..).filter_map(to_answer).collect()
     }
 }
 

@@ -107,8 +107,8 @@ impl RepeatedQuestion {
 
 /// An answer without the address of the member that it names, which each subject has others of.
 fn named(answer: String) -> String {
-    let told = answer.strip_prefix("(error) MOVED ").and_then(|told| told.split_once(' '));
-    let member = told.and_then(|(slot, place)| Some((slot, place.rsplit_once(':')?.0)));
+    let target = answer.strip_prefix("(error) MOVED ").and_then(|rest| rest.split_once(' '));
+    let member = target.and_then(|(slot, place)| Some((slot, place.rsplit_once(':')?.0)));
     match member.and_then(|(slot, member)| Some((slot, node_number(member)?))) {
         Some((slot, member)) => format!("(error) MOVED {slot} {}", node_name(member)),
         None => answer,
@@ -230,7 +230,7 @@ fn watch_return(
     let mut back = RepeatedQuestion::new(parts.primary, parts.key);
     let successor = format!("server-{}", parts.replica);
     until(subject, |subject| back.ask(subject).map(|()| back.says(&successor)))?;
-    let told = subject.now();
+    let led_on = subject.now();
     until(subject, |subject| {
         let role = subject.ask(parts.primary, &cmd("ROLE"))?;
         let (is, was) = (parts.replica, parts.primary);
@@ -239,7 +239,7 @@ fn watch_return(
     })?;
     let follows = subject.now();
     figures.words.insert("the old primary at last", back.words().split_off(back.seen.len() - 1));
-    figures.times.insert(LED_ON, told.saturating_sub(started));
+    figures.times.insert(LED_ON, led_on.saturating_sub(started));
     figures.times.insert(FOLLOWED, follows.saturating_sub(started));
     Ok(())
 }
@@ -353,7 +353,7 @@ mod tests {
         let moved = |to: usize| format!("(error) MOVED {slot} server-{to}");
         let (before, after) = (moved(primary), moved((primary + 3) % 6));
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        let mut said: BTreeMap<_, Vec<String>> = [
+        let mut answers: BTreeMap<_, Vec<String>> = [
             ("the dead primary", words(&[NO_CONNECTION])),
             ("its replica", words(&[&before, DOWN, "OK"])),
             ("another primary, asked for its keys", words(&[&before, DOWN, &after])),
@@ -364,10 +364,10 @@ mod tests {
         ]
         .into();
         if is_silent(round) {
-            said.insert("a write that reached nobody else", words(&["OK"]));
+            answers.insert("a write that reached nobody else", words(&["OK"]));
         }
         let times = times.map(|(what, ms)| (what, Duration::from_millis(ms)));
-        ClusterFigures { words: said, times: times.collect() }
+        ClusterFigures { words: answers, times: times.collect() }
     }
 
     #[test]

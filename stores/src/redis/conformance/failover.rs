@@ -24,7 +24,7 @@ const DATA: [usize; 3] = [0, 1, 2];
 const SENTINELS: [usize; 3] = [3, 4, 5];
 
 /// Kills the primary of real servers and measures what follows: it may take no less than the
-/// settings and Redis's own intervals say, and no more than clients are told to expect.
+/// settings and Redis's own intervals say, and no more than clients have to expect.
 ///
 /// # Errors
 /// Fails when a server cannot be reached, or does not come to its end in time.
@@ -35,7 +35,7 @@ pub fn failover_arm(
 ) -> io::Result<Compared> {
     let mut addresses = addresses.to_vec();
     let mut real = connected(&addresses);
-    let before = told(&mut real, SENTINELS[0])?;
+    let before = named_primary(&mut real, SENTINELS[0])?;
     real.call(before, cmd("SET").arg("kept").arg("k"))?;
     for server in DATA {
         until(|| Ok(get(&mut real, server)? == bulk("k")))?;
@@ -43,13 +43,17 @@ pub fn failover_arm(
     // It is silent before it is dead, which takes a while on a busy machine.
     let died = Instant::now();
     servers.kill(before)?;
-    until(|| Ok(SENTINELS.iter().any(|it| told(&mut real, *it).is_ok_and(|now| now != before))))?;
+    until(|| {
+        Ok(SENTINELS.iter().any(|it| named_primary(&mut real, *it).is_ok_and(|now| now != before)))
+    })?;
     let first = died.elapsed();
-    until(|| Ok(SENTINELS.iter().all(|it| told(&mut real, *it).is_ok_and(|now| now != before))))?;
+    until(|| {
+        Ok(SENTINELS.iter().all(|it| named_primary(&mut real, *it).is_ok_and(|now| now != before)))
+    })?;
     let all = died.elapsed();
     // A server that is promoted closes its connections, and so does one that is made a replica.
     let mut real = connected(&addresses);
-    let primary = told(&mut real, SENTINELS[0])?;
+    let primary = named_primary(&mut real, SENTINELS[0])?;
     until(|| Ok(real.call(primary, cmd("SET").arg("new").arg("n"))? == Value::Okay))?;
     let writable = died.elapsed();
     let kept = get(&mut real, primary)?;
@@ -155,11 +159,11 @@ fn until(mut is_so: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
 }
 
 /// The primary that a Sentinel names.
-fn told(real: &mut RealRedis, sentinel: usize) -> io::Result<usize> {
+fn named_primary(real: &mut RealRedis, sentinel: usize) -> io::Result<usize> {
     let mut ask = Cmd::new();
     ask.arg("SENTINEL").arg("get-master-addr-by-name").arg("picklock");
-    let told = real.call(sentinel, &ask)?;
-    let (name, _) = <(String, u16)>::from_redis_value_ref(&told).map_err(io::Error::other)?;
+    let reply = real.call(sentinel, &ask)?;
+    let (name, _) = <(String, u16)>::from_redis_value_ref(&reply).map_err(io::Error::other)?;
     let number = node_number(&name).ok_or_else(|| io::Error::other(format!("named {name}")))?;
     Ok(number as usize)
 }

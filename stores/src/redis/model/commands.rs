@@ -51,7 +51,7 @@ const fn container(name: &'static str) -> CommandSpec {
 }
 
 /// All commands. Those that locks use most stand first, since the search goes from the top. A
-/// command of whose keys nothing is said has one, its first argument.
+/// command without stated key places has one key, its first argument.
 const COMMANDS: &[CommandSpec] = &[
     read("get", 2, strings::get),
     write("set", -3, strings::set),

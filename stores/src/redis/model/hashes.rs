@@ -43,7 +43,7 @@ impl HashValue {
         place.map(|place| self.0.remove(place)).is_some()
     }
 
-    fn told(&self, field: &[u8]) -> Value {
+    fn value_or_nil(&self, field: &[u8]) -> Value {
         self.get(field).map_or(Value::Nil, |value| bulk(value.to_vec()))
     }
 }
@@ -94,14 +94,14 @@ pub fn hsetnx(call: Call<'_>) -> Result<Value, Value> {
 /// HGET key field: the value, or nil.
 pub fn hget(call: Call<'_>) -> Result<Value, Value> {
     let field = call.args[2];
-    call.read(|hash: &HashValue| hash.told(field))
+    call.read(|hash: &HashValue| hash.value_or_nil(field))
 }
 
 /// HMGET key field…: the values, each of which may be nil.
 pub fn hmget(call: Call<'_>) -> Result<Value, Value> {
     let fields = &call.args[2..];
     call.read(|hash: &HashValue| {
-        Value::Array(fields.iter().map(|field| hash.told(field)).collect())
+        Value::Array(fields.iter().map(|field| hash.value_or_nil(field)).collect())
     })
 }
 

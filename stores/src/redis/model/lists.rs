@@ -105,7 +105,7 @@ pub fn pop_count(word: &[u8]) -> Result<usize, Value> {
     count.ok_or_else(|| error("ERR value is out of range, must be positive"))
 }
 
-fn told(item: Option<Bytes>) -> Value {
+fn value_or_nil(item: Option<Bytes>) -> Value {
     item.map_or(Value::Nil, |item| bulk(item.into_vec()))
 }
 
@@ -160,12 +160,13 @@ fn pop(call: Call<'_>, end: ListEnd) -> Result<Value, Value> {
         let Some(count) = count else {
             let item = list.pop(end);
             let popped = item.is_some();
-            return Ok((told(item), popped));
+            return Ok((value_or_nil(item), popped));
         };
         if list.is_empty() {
             return Ok((Value::Nil, false));
         }
-        let items: Vec<Value> = (0..count.min(list.0.len())).map(|_| told(list.pop(end))).collect();
+        let items: Vec<Value> =
+            (0..count.min(list.0.len())).map(|_| value_or_nil(list.pop(end))).collect();
         let popped = !items.is_empty();
         Ok((Value::Array(items), popped))
     })
@@ -203,7 +204,7 @@ pub fn lindex(call: Call<'_>) -> Result<Value, Value> {
         }
         let from_end = |place: i64| place.saturating_add(list.0.len() as i64);
         let place = place.map(|place| if place < 0 { from_end(place) } else { place })?;
-        Ok(told(usize::try_from(place).ok().and_then(|place| list.0.get(place).cloned())))
+        Ok(value_or_nil(usize::try_from(place).ok().and_then(|place| list.0.get(place).cloned())))
     })?
 }
 
@@ -268,13 +269,13 @@ pub fn move_item(
         return keys.change(source, now, |list: &mut ListValue| {
             let item = list.pop(from);
             item.iter().for_each(|item| list.push(to, item.clone()));
-            Ok((told(item), true))
+            Ok((value_or_nil(item), true))
         });
     }
     keys.read(destination, now, |_: &ListValue| ())?;
     let Some(item) = pop_item(keys, source, now, from)? else { return Ok(Value::Nil) };
     keys.change(destination, now, |list: &mut ListValue| {
         list.push(to, item.clone());
-        Ok((told(Some(item)), true))
+        Ok((value_or_nil(Some(item)), true))
     })
 }

@@ -1,6 +1,6 @@
 //! The members of collections, each noted as a thing of its own: whoever takes a permit of a
-//! semaphore puts a member into a sorted set or a set, or a field into a hash. The elements of lists
-//! are not told apart, since several may be equal.
+//! semaphore puts a member into a sorted set or a set, or a field into a hash. The elements of
+//! lists are not distinguished, since several may be equal.
 
 use super::keyspace::{Bytes, Keyspace};
 use super::value::TypedValue;
@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The members of one collection, each with its score or value.
 type Contents = BTreeMap<Bytes, Bytes>;
 
-/// The members of all collections, as they were told last.
+/// The members of all collections, as they were noted last.
 #[derive(Clone, Debug, Default)]
 pub struct Members {
-    told: BTreeMap<Bytes, Contents>,
+    collections: BTreeMap<Bytes, Contents>,
     /// The names of those that were removed since because their time was over.
     overdue: BTreeSet<Bytes>,
 }
@@ -22,7 +22,8 @@ impl Members {
     /// The members of all collections among the keys.
     pub fn of(keys: &Keyspace) -> Self {
         let members = |(key, value, _)| Some((Bytes::from_slice(key), contents(value)?));
-        Self { told: keys.entries().filter_map(members).collect(), overdue: BTreeSet::new() }
+        let collections = keys.entries().filter_map(members).collect();
+        Self { collections, overdue: BTreeSet::new() }
     }
 
     /// Notes that some members of a collection were removed because of their scores.
@@ -36,7 +37,7 @@ impl Members {
         let changes = std::mem::take(journal);
         for (place, noted) in changes.iter().enumerate() {
             let is_same = |other: &&Noted| other.object == noted.object;
-            if [&before, self].iter().all(|it| !it.told.contains_key(&noted.object)) {
+            if [&before, self].iter().all(|it| !it.collections.contains_key(&noted.object)) {
                 into.push(noted.clone());
             } else if !changes[..place].iter().any(|other| is_same(&other)) {
                 let last = changes.iter().rfind(is_same).unwrap_or(noted);
@@ -54,7 +55,7 @@ impl Members {
         into: &mut Vec<Noted>,
     ) {
         let none = Contents::new();
-        let [old, new] = [before, self].map(|it| it.told.get(key).unwrap_or(&none));
+        let [old, new] = [before, self].map(|it| it.collections.get(key).unwrap_or(&none));
         for member in old.keys().filter(|member| !new.contains_key(*member)) {
             let object = name(key, member);
             let what = removal(first, before.overdue.contains(&object));
@@ -68,23 +69,23 @@ impl Members {
     /// The names of all things: members, and keys that have none.
     #[cfg(feature = "real")]
     pub fn names(keys: &Keyspace) -> Vec<Bytes> {
-        let told = Self::of(keys).told;
+        let collections = Self::of(keys).collections;
         let members = |(key, contents): (&Bytes, &Contents)| {
             contents.keys().map(|member| name(key, member)).collect::<Vec<_>>()
         };
-        let others = keys.entries().filter(|(key, ..)| !told.contains_key(*key));
+        let others = keys.entries().filter(|(key, ..)| !collections.contains_key(*key));
         let others = others.map(|(key, ..)| Bytes::from_slice(key));
-        told.iter().flat_map(members).chain(others).collect()
+        collections.iter().flat_map(members).chain(others).collect()
     }
 
-    /// Returns true if a key has a collection that tells its members apart.
+    /// Returns true if a key has a collection whose members are distinguished.
     #[cfg(feature = "real")]
     pub fn has(keys: &Keyspace, key: &[u8]) -> bool {
-        Self::of(keys).told.contains_key(key)
+        Self::of(keys).collections.contains_key(key)
     }
 }
 
-/// The members of a collection that tells them apart.
+/// The members of a collection; `None` if they are not distinguished.
 fn contents(value: &TypedValue) -> Option<Contents> {
     let bytes = |score: f64| Bytes::from_slice(&score.to_bits().to_be_bytes());
     Some(match value {

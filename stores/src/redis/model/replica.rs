@@ -44,8 +44,8 @@ pub struct Copied {
 #[derive(Clone, Debug, Default)]
 pub struct Replication {
     master: Option<u32>,
-    /// The time at which the master was last told; `None`: not yet.
-    told: Option<Mono>,
+    /// The time at which it last announced itself to the master; `None`: not yet.
+    announced: Option<Mono>,
     replicas: BTreeSet<u32>,
     /// The data that the replicas were last sent.
     sent: Option<Keyspace>,
@@ -60,7 +60,7 @@ pub struct Replication {
     run_id: Option<u64>,
     /// The connections of clients, each with the state of the data as its last command left it.
     connections: BTreeMap<u64, u64>,
-    /// The state of the data that each replica has said that it has.
+    /// The state of the data that each replica has acknowledged.
     acknowledged: BTreeMap<u32, u64>,
 }
 
@@ -95,7 +95,7 @@ impl Replication {
         self.connections.get(&connection).copied().unwrap_or_default()
     }
 
-    /// The number of replicas that have this state of the data, or a later one, as they have said.
+    /// The number of replicas that have acknowledged this state of the data, or a later one.
     pub fn acknowledged(&self, offset: u64) -> u64 {
         let has = |replica: &&u32| {
             offset == 0 || self.acknowledged.get(replica).is_some_and(|it| *it >= offset)
@@ -180,7 +180,7 @@ pub fn replicaof(server: &mut Server, _: super::WallClock, args: &[&[u8]]) -> Va
 impl Server {
     pub(super) fn follow(&mut self, master: Option<u32>) {
         self.replication.master = master;
-        self.replication.told = None;
+        self.replication.announced = None;
         self.scripts.refuse_writes(master.is_some());
     }
 
@@ -195,11 +195,11 @@ impl Server {
 
     /// Tells the master and the replicas what they have to know by now.
     pub(super) fn replicate(&mut self, at: Mono, out: &mut Vec<Out<Packet>>) {
-        let Replication { master, told, replicas, sent, offset, .. } = &mut self.replication;
+        let Replication { master, announced, replicas, sent, offset, .. } = &mut self.replication;
         if let Some(master) = *master
-            && told.is_none_or(|told| at.since(told) >= HEARTBEAT)
+            && announced.is_none_or(|last| at.since(last) >= HEARTBEAT)
         {
-            *told = Some(at);
+            *announced = Some(at);
             out.push(Out::Send(Peer::Server(master), Packet::Follow));
         }
         if replicas.is_empty() || sent.as_ref() == Some(&self.keys) {
@@ -252,8 +252,8 @@ impl Server {
     }
 
     /// Answers a Sentinel, or does what it says.
-    fn obey(&mut self, from: u32, said: Word, out: &mut Vec<Out<Packet>>) {
-        match said {
+    fn obey(&mut self, from: u32, message: Word, out: &mut Vec<Out<Packet>>) {
+        match message {
             Word::Ping => out.push(word(from, Word::Pong)),
             Word::Inquire => out.push(word(from, Word::Status(self.replication.status()))),
             Word::Reconfigure(master) => {

@@ -4,7 +4,7 @@ use super::commands::Call;
 use super::lists::places;
 use super::number::{float_before, integer, lua_number};
 use super::option;
-use super::sorted_sets::{Scored, SortedSetValue, told};
+use super::sorted_sets::{Scored, SortedSetValue, members_reply};
 use crate::redis::reply::{bulk, error, not_an_integer, syntax_error};
 use redis::Value;
 use std::ops::Range;
@@ -275,7 +275,9 @@ fn of(kind: RangeKind, reversed: bool) -> RangeOptions {
 fn members(call: Call<'_>, options: RangeOptions) -> Result<Value, Value> {
     let options = options.parse(&call.args[4..])?;
     let range = options.range(call.args[2], call.args[3])?;
-    call.read(|set: &SortedSetValue| told(&options.select(set, &range), options.with_scores))
+    call.read(|set: &SortedSetValue| {
+        members_reply(&options.select(set, &range), options.with_scores)
+    })
 }
 
 /// ZCOUNT key min max: the number of members with such a score.

@@ -286,12 +286,12 @@ fn pop(
     };
     call.change(|set: &mut SortedSetValue| {
         let popped: Vec<Scored> = (0..count).map_while(|_| next(set)).collect();
-        Ok((told(&popped, true), !popped.is_empty()))
+        Ok((members_reply(&popped, true), !popped.is_empty()))
     })
 }
 
 /// Members as a reply, with their scores or without.
-pub fn told(members: &[Scored], with_scores: bool) -> Value {
+pub fn members_reply(members: &[Scored], with_scores: bool) -> Value {
     let words = members.iter().flat_map(|(score, member)| {
         let score = with_scores.then(|| bulk(lua_number(score.0)));
         std::iter::once(bulk(member.to_vec())).chain(score)

@@ -135,12 +135,12 @@ fn ask(server: &mut Server, connection: u64, words: &str) -> Vec<(u64, Option<Va
 }
 
 fn sent(out: Vec<Out<Packet>>) -> Vec<(u64, Option<Value>)> {
-    let told = |sent| match sent {
+    let to_reply = |sent| match sent {
         Out::Send(Peer::Connection(to), Packet::Reply { value, .. }) => Some((to, Some(*value))),
         Out::Close(connection) => Some((connection, None)),
         Out::Send(..) => None,
     };
-    out.into_iter().filter_map(told).collect()
+    out.into_iter().filter_map(to_reply).collect()
 }
 
 fn popped(key: &str, item: &str) -> Option<Value> {

@@ -1,6 +1,6 @@
-//! The members of the collections of a real Redis. Keyspace events name collections alone, so a copy
-//! of what is stored is kept up with the server, by the model: it executes each command that has
-//! changed something, once it is told.
+//! The members of the collections of a real Redis. Keyspace events name collections alone, so a
+//! copy of what is stored is kept up with the server, by the model: it executes each command that
+//! has changed something, once the server reports it.
 
 use super::{KeyspaceEvent, connect, is_asked};
 use crate::Door;
@@ -65,23 +65,23 @@ impl FollowedKeys {
         events: Vec<KeyspaceEvent>,
         command: &str,
     ) -> Option<Vec<(u64, Noted)>> {
-        let mut told = Vec::new();
+        let mut changes = Vec::new();
         let (asked, lost): (Vec<_>, Vec<_>) =
             events.into_iter().partition(|event| is_asked(event.what));
         for KeyspaceEvent { key, what, heard_ns } in lost {
             self.0.lose(&key, what);
-            self.tell(heard_ns, &mut told);
+            self.tell(heard_ns, &mut changes);
         }
-        let Some(last) = asked.last() else { return Some(told) };
+        let Some(last) = asked.last() else { return Some(changes) };
         let heard_ns = last.heard_ns;
         if self.execute(&words(command)?) {
-            self.tell(heard_ns, &mut told);
+            self.tell(heard_ns, &mut changes);
         } else if asked.iter().any(|event| Members::has(&self.0, &event.key)) {
             return None;
         } else {
-            told.extend(asked.into_iter().map(|event| (event.heard_ns, event.noted())));
+            changes.extend(asked.into_iter().map(|event| (event.heard_ns, event.noted())));
         }
-        Some(told)
+        Some(changes)
     }
 
     fn tell(&mut self, heard_ns: u64, into: &mut Vec<(u64, Noted)>) {
@@ -148,7 +148,7 @@ mod tests {
         KeyspaceEvent { key: Name::from_slice(key.as_bytes()), what, heard_ns: 0 }
     }
 
-    fn told(copy: &mut FollowedKeys, key: &str, what: What, command: &str) -> Vec<String> {
+    fn followed(copy: &mut FollowedKeys, key: &str, what: What, command: &str) -> Vec<String> {
         let changes = copy.follow(vec![event(key, what)], command).expect("followed");
         let tell = |(_, noted): (u64, Noted)| {
             format!("{} {:?}", String::from_utf8_lossy(&noted.object), noted.what)
@@ -157,10 +157,10 @@ mod tests {
     }
 
     #[test]
-    fn members_come_and_go_with_the_commands_that_are_told() {
+    fn members_come_and_go_with_the_commands_that_are_reported() {
         let mut copy = FollowedKeys::empty();
         let shared = What::Shared(By::Caller);
-        let mut follow = |command: &str| told(&mut copy, "k", shared, command);
+        let mut follow = |command: &str| followed(&mut copy, "k", shared, command);
         assert_eq!(
             follow(r#""zadd" "k" "5" "a\x00b" "1e3" "\"c\"""#),
             ["k \"c\" Written(Caller)", "k a\0b Written(Caller)"]
@@ -177,13 +177,13 @@ mod tests {
     fn members_run_out_with_their_key_and_lists_have_none() {
         let mut copy = FollowedKeys::empty();
         let shared = What::Shared(By::Caller);
-        told(&mut copy, "k", shared, r#""HSET" "k" "a" "1""#);
-        assert_eq!(told(&mut copy, "k", What::Expired, r#""GET" "x""#), ["k a Expired"]);
-        assert_eq!(told(&mut copy, "l", shared, r#""RPUSH" "l" "a""#), ["l Shared(Caller)"]);
+        followed(&mut copy, "k", shared, r#""HSET" "k" "a" "1""#);
+        assert_eq!(followed(&mut copy, "k", What::Expired, r#""GET" "x""#), ["k a Expired"]);
+        assert_eq!(followed(&mut copy, "l", shared, r#""RPUSH" "l" "a""#), ["l Shared(Caller)"]);
         // Which one is drawn nobody knows.
-        told(&mut copy, "s", shared, r#""SADD" "s" "a" "b""#);
+        followed(&mut copy, "s", shared, r#""SADD" "s" "a" "b""#);
         assert!(copy.follow(vec![event("s", shared)], r#""SPOP" "s""#).is_none());
-        assert_eq!(told(&mut copy, "l", shared, r#""LSET" "l" "0" "b""#), ["l Shared(Caller)"]);
+        assert_eq!(followed(&mut copy, "l", shared, r#""LSET" "l" "0" "b""#), ["l Shared(Caller)"]);
         let names = ["s a", "s b", "l"].map(|name| Name::from_slice(name.as_bytes()));
         assert_eq!(copy.names(), names);
     }

@@ -9,11 +9,11 @@ use redis::{Value, cmd};
 
 fn eval(server: &mut Server, script: &str) -> String {
     let now = WallTime::from_nanos(1_700_000_000_123_456_789);
-    said(server, now, cmd("EVAL").arg(script).arg(1).arg("key").arg("argument"))
+    reply_text(server, now, cmd("EVAL").arg(script).arg(1).arg("key").arg("argument"))
 }
 
 /// The reply without the sentence that names the script, which is the conformance suite's.
-fn said(server: &mut Server, now: WallTime, command: &redis::Cmd) -> String {
+fn reply_text(server: &mut Server, now: WallTime, command: &redis::Cmd) -> String {
     let text = render(&server.execute(now, command)).join(" ");
     text.split(" script: ").next().unwrap_or_default().to_owned()
 }
@@ -133,7 +133,7 @@ fn a_harmless_script_does_the_same_without_guards() {
             });
             let [one, other] = [0, 1].map(|place| {
                 let server = &mut servers[place];
-                said(server, now, set.as_ref().unwrap_or(&evals[place]))
+                reply_text(server, now, set.as_ref().unwrap_or(&evals[place]))
             });
             assert_eq!(one, other, "{:?}", evals[0]);
             replies.insert(one);

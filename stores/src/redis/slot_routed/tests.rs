@@ -8,8 +8,8 @@ use crate::{StoreId, node_name};
 use std::collections::BTreeSet;
 use std::task::{Context, Poll, Waker};
 
-/// The links of one client to six servers, each of which can be cut; the servers of which number 0
-/// is told to be a primary have another one by now.
+/// The links of one client to six servers, each of which can be cut. The primary of the first
+/// shard may be another than server 0, which servers still name for a while.
 #[derive(Default)]
 struct Links {
     cut: RefCell<BTreeSet<usize>>,
@@ -24,7 +24,7 @@ struct Links {
 
 impl Links {
     fn reply(&self, server: usize, name: &str) -> Value {
-        let told = if self.is_news.get() { 0 } else { self.primary.get() };
+        let named = if self.is_news.get() { 0 } else { self.primary.get() };
         match name {
             "CLUSTER" => {
                 let range = |first: u16, last: u16, primary: usize| {
@@ -33,7 +33,7 @@ impl Links {
                     Value::Array(bounds.into_iter().chain([Value::Array(primary)]).collect())
                 };
                 let ranges =
-                    [range(0, 5_460, told), range(5_461, 10_922, 1), range(10_923, 16_383, 2)];
+                    [range(0, 5_460, named), range(5_461, 10_922, 1), range(10_923, 16_383, 2)];
                 Value::Array(ranges.into())
             }
             _ if self.is_disputed.get() => {

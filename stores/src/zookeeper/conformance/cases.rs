@@ -351,7 +351,7 @@ fn expire() -> Vec<CaseStep> {
         Call(0, sync(), Is(Reply::Synced)),
         Call(0, exists("/goes", Some(1)), There),
         End(1),
-        // Nobody has told the servers: they wait for the session's time-out.
+        // Nobody has notified the servers: they wait for the session's time-out.
         Silent(0, 1),
         Fires(0, 1, WatchEvent::Deleted),
         Gone(0, "/goes"),

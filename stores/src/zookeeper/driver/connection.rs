@@ -37,14 +37,14 @@ pub(super) struct LibraryTimers {
     timeout: Duration,
     beat: Duration,
     heard: Mono,
-    said: Mono,
+    sent: Mono,
     pinged: bool,
 }
 
 impl LibraryTimers {
     pub(super) fn new(timeout: Duration) -> Self {
         let beat = (timeout / 20).max(Duration::from_millis(1));
-        Self { timeout, beat, heard: Mono::ZERO, said: Mono::ZERO, pinged: false }
+        Self { timeout, beat, heard: Mono::ZERO, sent: Mono::ZERO, pinged: false }
     }
 
     /// Takes over the time-out that the server has granted.
@@ -57,8 +57,8 @@ impl LibraryTimers {
         self.heard = at;
     }
 
-    pub(super) const fn said(&mut self, at: Mono) {
-        self.said = at;
+    pub(super) const fn sent(&mut self, at: Mono) {
+        self.sent = at;
     }
 
     pub(super) const fn ponged(&mut self) {
@@ -70,9 +70,9 @@ impl LibraryTimers {
         self.heard + self.beat * 8
     }
 
-    /// The time at which a ping is due: 3/20 of the time-out after the last word, one at a time.
+    /// The time at which a ping is due: 3/20 of the time-out after the last packet, one at a time.
     pub(super) fn ping_at(&self) -> Option<Mono> {
-        (!self.pinged).then(|| self.said + (self.beat * 3).min(Duration::from_secs(10)))
+        (!self.pinged).then(|| self.sent + (self.beat * 3).min(Duration::from_secs(10)))
     }
 
     pub(super) fn ping_due(&self, at: Mono) -> bool {
@@ -146,7 +146,7 @@ impl ZooKeeperDriver {
         let connection = self.connections;
         self.connections += 1;
         self.phase = ConnectionPhase::Opening { connection, since: at };
-        (self.timers.heard, self.timers.said, self.timers.pinged) = (at, at, false);
+        (self.timers.heard, self.timers.sent, self.timers.pinged) = (at, at, false);
         out.todo.push(Do::Open { server, connection });
         let packet = Packet::Connect {
             session: self.session,
@@ -179,7 +179,7 @@ impl ZooKeeperDriver {
     }
 
     pub(super) fn ping(&mut self, at: Mono, connection: u64, out: &mut Outbox<Self>) {
-        self.timers.said = at;
+        self.timers.sent = at;
         self.timers.pinged = true;
         out.todo.push(Do::Send { connection, packet: Packet::Ping });
     }

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deletion_is_told_once_to_who_watches_node_and_children() {
+    fn a_deletion_is_sent_once_to_who_watches_node_and_children() {
         let mut watches = Watches::default();
         watches.add(1, "/a", WatchKind::Data);
         watches.add(1, "/a", WatchKind::Child);

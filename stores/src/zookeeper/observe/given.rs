@@ -3,8 +3,8 @@
 //! each change in order, and what a node says of itself tells the session that has it. The
 //! connections of clients tell who asked for what, and when; they name nodes as the servers do.
 //!
-//! A node that is gone before it can be asked for its session has the one whose client was told
-//! that it made it. Of a deletion see `etcd`: it is a client's if one asked for it before.
+//! A node that is gone before it can be asked for its session has that of the client which got the
+//! reply to its creation. Of a deletion see `etcd`: it is a client's if one asked for it before.
 
 use super::{ClientFrames, Jute, arrived, op};
 use crate::Door;
@@ -185,7 +185,7 @@ type Origin = (Vec<RequestId>, What, Option<What>);
 fn created(path: &str, owner: Option<i64>) -> Origin {
     let by = owner.filter(|owner| *owner != 0).map_or(By::Caller, By::Session);
     let mut requests = vec![request(path, op::CREATE)];
-    // One that was not told the name asked for it without the number.
+    // A client that never learned the name asked for it without the number.
     requests.extend(owner.and(without_digits(path)).map(|prefix| request(prefix, op::CREATE)));
     (requests, What::Written(by), None)
 }

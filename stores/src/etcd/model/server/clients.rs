@@ -1,4 +1,4 @@
-//! The clients of a member: what they ask, and what they are told.
+//! The clients of a member: their requests, and the answers to them.
 
 use super::{Asker, LogCommand, Outgoing, Server, session_of};
 use crate::etcd::{Packet, Refusal, Reply, Request};

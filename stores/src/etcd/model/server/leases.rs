@@ -21,8 +21,8 @@ impl Server {
         }
     }
 
-    /// Keeps a lease alive, if it leads; nothing tells whether it still does. Of one whose time is
-    /// over nothing is said until it is ended.
+    /// Keeps a lease alive, if it leads; nothing tells whether it still does. A request
+    /// for a lease whose time is over is answered only once that is ended.
     pub(super) fn renew_here(&mut self, asker: Asker, lease: LeaseId, out: &mut Outgoing) {
         let ttl = self.disk.store.ttl(lease);
         let MemberRole::Leader(leading) = &mut self.role else { return };
@@ -63,12 +63,12 @@ impl Server {
         }
     }
 
-    /// A lease is over: those who waited for that are told.
+    /// Notes the end of a lease, and answers those who waited for it.
     pub(super) fn end_lease(&mut self, lease: LeaseId, out: &mut Outgoing) {
         let MemberRole::Leader(leading) = &mut self.role else { return };
         leading.deadlines.remove(&lease);
-        let told: Vec<_> = leading.too_late.extract_if(.., |(_, of)| *of == lease).collect();
-        for (asker, _) in told {
+        let waiting: Vec<_> = leading.too_late.extract_if(.., |(_, of)| *of == lease).collect();
+        for (asker, _) in waiting {
             self.tell_renewed(asker, Ok(Reply::Leased { ttl: 0 }), out);
         }
     }

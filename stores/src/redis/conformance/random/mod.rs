@@ -2,7 +2,7 @@
 //! so that keys run out, answered by a server and by the model side by side: they find what nobody
 //! thought of writing down as a case.
 //!
-//! CallReplies depend on the moment: a key with 20 ms to live is there or is not. So every command is
+//! Replies depend on the moment: a key with 20 ms to live is there or is not. So every command is
 //! sent between two questions for the server's own time, and the model must give the reply at one
 //! of the milliseconds in between. Where it gives the same reply at several of them, or with and
 //! without the server's active cycle of expiry, all of these models are kept: one of them stands
@@ -102,7 +102,7 @@ impl Comparison for BesideModel<'_> {
         let is_script = text.starts_with("eval") || text.starts_with("exec");
         match agreeing.len() {
             0 if is_script && moments.0 != moments.1 => Err(Stop::Lost),
-            0 => Err(other_reply(&told(&got), &told(&other))),
+            0 => Err(other_reply(&reply_lines(&got), &reply_lines(&other))),
             many if many > MOST_MODELS => Err(Stop::Lost),
             _ => {
                 report.replies += 1;
@@ -138,11 +138,11 @@ impl BesideModel<'_> {
     }
 }
 
-/// CallReplies, each with its connection, in the order of those.
+/// The replies to a call, each with its connection, in the order of those.
 type CallReplies = Vec<(usize, Vec<String>)>;
 
-/// CallReplies, line by line.
-fn told(replies: &CallReplies) -> Vec<String> {
+/// Renders the replies to a call, line by line.
+fn reply_lines(replies: &CallReplies) -> Vec<String> {
     let lines = |(connection, lines): &(usize, Vec<String>)| {
         let head = format!("{}< ", connection + 1);
         lines.iter().map(move |line| format!("{head}{line}")).collect::<Vec<_>>()
@@ -219,11 +219,11 @@ fn answers(
     let mut other = Vec::new();
     let mut ask = |mut model: Server, at: Millis| {
         let clocks = Clocks { wall: wall(at), mono: Mono::ZERO };
-        let said = received(&mut model, clocks, call.connection, &call.command).into_iter();
-        let said = said.map(|(to, value)| (to as usize - 1, call.shown(value)));
-        let said: CallReplies = said.collect::<BTreeMap<_, _>>().into_iter().collect();
-        if said != *got {
-            other = said;
+        let replies = received(&mut model, clocks, call.connection, &call.command).into_iter();
+        let replies = replies.map(|(to, value)| (to as usize - 1, call.shown(value)));
+        let replies: CallReplies = replies.collect::<BTreeMap<_, _>>().into_iter().collect();
+        if replies != *got {
+            other = replies;
         } else if !agreeing.iter().any(|known| is_same(known, &model)) {
             agreeing.push(model);
         }

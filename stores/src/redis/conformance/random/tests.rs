@@ -101,7 +101,7 @@ fn every_command_is_drawn_and_compared() {
 }
 
 #[test]
-fn a_difference_is_told_by_its_least_sequence() {
+fn a_difference_is_reported_with_its_least_sequence() {
     let report = compared(&mut Broken { model: Modelled::new(), command: "persist" }, SEEDS);
     let difference = &report.differences[0];
     let steps: Vec<&str> = difference.lines().filter(|line| line.contains("> ")).collect();

@@ -67,9 +67,9 @@ struct BusPeer {
     /// True if it has not answered for too long (`PFAIL`).
     is_suspected: bool,
     /// True if it was suspected already when this member's last turn began: a turn counts its
-    /// suspects first, and only those that are counted are told of.
+    /// suspects first, and only those that are counted are reported.
     is_counted: bool,
-    /// The primaries that find it down, and when they said so last.
+    /// The primaries that find it down, and when they last reported it.
     reports: BTreeMap<u32, Millis>,
     /// The time at which this member last voted for a replica of it.
     voted: Option<Millis>,
@@ -299,7 +299,7 @@ impl Bus {
         if sender.follows.is_none() && sender.owns && owner != from {
             self.go_over(now, from, sender.config_epoch);
         }
-        // Whoever does not know yet that the slots have another primary is told.
+        // Whoever does not know yet that the slots have another primary is notified.
         let owner = self.file.owners[shard as usize];
         let claimed = sender.follows.unwrap_or(from);
         let config_epoch = self.file.members[owner as usize].config_epoch;

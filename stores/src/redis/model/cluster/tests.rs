@@ -183,7 +183,7 @@ fn a_member_says_whose_key_it_is() {
     servers.run(SECOND);
     let eval =
         |script: &str, keys: &[&str]| cmd("EVAL").arg(script).arg(keys.len()).arg(keys).clone();
-    let said = [
+    let cases = [
         (cmd("SET").arg("k").arg("v").clone(), "MOVED 7629 server-1:6379"),
         (
             cmd("DEL").arg("b").arg("k").clone(),
@@ -199,7 +199,7 @@ fn a_member_says_whose_key_it_is() {
              6b1bf486c81ceb7edf3c093f4c48582e38c0e791, on @user_script:1.",
         ),
     ];
-    for (command, expected) in said {
+    for (command, expected) in cases {
         assert_eq!(servers.ask(0, &command), error(expected));
     }
     assert_eq!(servers.ask(0, cmd("EXISTS").arg("b").arg("{b}")), Value::Int(0));
@@ -243,8 +243,8 @@ fn whatever_befalls_them_an_epoch_has_one_primary_and_in_the_end_every_slot_is_s
             assert_eq!(servers.write(masters[0], key, seed), Value::Okay, "seed {seed}");
             for other in (0..6).filter(|other| *other != masters[0]) {
                 let named = format!("server-{}:6379", masters[0]);
-                let said = servers.read(other, key);
-                assert!(format!("{said:?}").contains(&named), "seed {seed}: {said:?}");
+                let reply = servers.read(other, key);
+                assert!(format!("{reply:?}").contains(&named), "seed {seed}: {reply:?}");
             }
         }
         failovers += primaries.len() - 3;

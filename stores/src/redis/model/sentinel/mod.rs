@@ -7,7 +7,7 @@
 //!
 //! Left out is what no client can see. A Sentinel knows all others from its start, and tells them
 //! of a new primary itself; Redis does that, too, and through the data servers besides. Replicas
-//! are told of a new primary all at once (`parallel-syncs`).
+//! learn of a new primary all at once (`parallel-syncs`).
 
 mod answers;
 mod failover;
@@ -42,8 +42,8 @@ const TILT_PERIOD: Millis = 30_000;
 /// The interval at which a Sentinel tells the others what it knows.
 const HELLO_PERIOD: Millis = 2_000;
 
-/// The time for which a server must say that it is a master, and be well, until it is told to
-/// follow the primary: news of a failover may be on its way.
+/// The time for which a server must report that it is a master, and be well, before a Sentinel
+/// makes it follow the primary: news of a failover may be on its way.
 const MASTER_GRACE: Millis = HELLO_PERIOD * 4;
 
 /// The words between a Sentinel and those whom it watches.
@@ -249,7 +249,7 @@ impl Sentinel {
         }
     }
 
-    /// Decides who is down. A primary that has long said that it is a replica counts as down.
+    /// Decides who is down. A primary that has long reported to be a replica counts as down.
     fn judge(&mut self, now: Millis) {
         for watched in self.watched.values_mut() {
             watched.judge(now, self.timing);
@@ -267,8 +267,8 @@ impl Sentinel {
         self.watched.get(&self.kept.primary).is_some_and(|watched| watched.is_down)
     }
 
-    /// Asks the other Sentinels for their opinion of a primary that is down: at once, or those that
-    /// have not said so of late.
+    /// Asks the other Sentinels for their opinion of a primary that is down: all at once, or those
+    /// whose last answer is stale.
     fn ask_others(&mut self, now: Millis, at_once: bool, out: &mut Vec<Out<Packet>>) {
         let Kept { primary, epoch, .. } = self.kept;
         let (is_down, stands) = (self.finds_primary_down(), self.failover.is_some());

@@ -17,18 +17,18 @@ const SECOND: Duration = Duration::from_secs(1);
 
 impl ModelNetwork<Redis> {
     /// The primary that a Sentinel names.
-    fn told(&mut self, sentinel: u32) -> u32 {
+    fn named_primary(&mut self, sentinel: u32) -> u32 {
         let ask = cmd("SENTINEL").arg("get-master-addr-by-name").arg("picklock").clone();
-        let told = self.ask(sentinel, &ask);
-        let (name, port) = <(String, u16)>::from_redis_value_ref(&told).expect("an address");
+        let reply = self.ask(sentinel, &ask);
+        let (name, port) = <(String, u16)>::from_redis_value_ref(&reply).expect("an address");
         assert_eq!(port, 6379);
         node_number(&name).expect("the name of a server")
     }
 
     /// The primary that all Sentinels name, if they agree.
     fn agreed(&mut self) -> Option<u32> {
-        let told: BTreeSet<u32> = SENTINELS.iter().map(|it| self.told(*it)).collect();
-        (told.len() == 1).then(|| told.into_iter().next()).flatten()
+        let named: BTreeSet<u32> = SENTINELS.iter().map(|it| self.named_primary(*it)).collect();
+        (named.len() == 1).then(|| named.into_iter().next()).flatten()
     }
 }
 

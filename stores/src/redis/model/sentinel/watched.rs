@@ -1,4 +1,4 @@
-//! A server as a Sentinel sees it: when it last answered, what it last said.
+//! A server as a Sentinel sees it: when it last answered, what it last reported.
 
 use super::{Millis, Status};
 use crate::redis::sentinel_timing::{self, SentinelTiming};
@@ -29,7 +29,7 @@ pub struct Watched {
     found_down: Option<Millis>,
     /// The state that it reported last, and the time of that report.
     pub status: Option<(Status, Millis)>,
-    /// The time since which it has said that it is a master, or that it follows the same one.
+    /// The time since which it has reported that it is a master, or that it follows the same one.
     pub since: Millis,
 }
 
@@ -79,7 +79,7 @@ impl Watched {
         (self.asked, self.heard, self.hung_up) = (None, now, false);
     }
 
-    /// Notes what it said of itself.
+    /// Notes what it reported of itself.
     pub fn learn(&mut self, now: Millis, status: Status) {
         let before = self.status.map(|(status, _)| status.follows);
         if before != Some(status.follows) {
@@ -108,7 +108,7 @@ impl Watched {
         self.found_down.is_none_or(|at| now - at > time)
     }
 
-    /// Returns true if it may be promoted: it answers, and has said of late what it does.
+    /// Returns true if it may be promoted: it answers, and has reported its role of late.
     pub fn is_fit(&self, now: Millis) -> bool {
         let fresh = |(_, at): &(Status, Millis)| now - at <= PING_PERIOD * 5;
         !self.hung_up

@@ -3,7 +3,7 @@
 //! watches: they find what nobody thought of writing down as a case.
 //!
 //! Nothing of the model is left to chance but the sequence itself; of real servers it is how far
-//! each has got, so that only a difference that comes again is told. A read that could be stale
+//! each has got, so that only a difference that comes again is reported. A read that could be stale
 //! follows a write of its session; an event must have come before the next reply to its session; a
 //! session's end has come when its ephemeral nodes are gone.
 
@@ -141,15 +141,15 @@ impl<S: ConformanceSubject> BesideModel<'_, S> {
         }
         let (expected, fired) = self.reference.apply(session, number, &request);
         let answer = self.answer(session, &request, expected.is_ok()).await?;
-        if let (Ok(Reply::Created { czxid: told, .. }), Ok(Reply::Created { czxid, .. })) =
+        if let (Ok(Reply::Created { czxid: actual, .. }), Ok(Reply::Created { czxid, .. })) =
             (&answer, &expected)
         {
-            if self.czxids.values().any(|before| before >= told) {
-                return Err(format!("{request:?}: transaction {told} is not a later one"));
+            if self.czxids.values().any(|before| before >= actual) {
+                return Err(format!("{request:?}: transaction {actual} is not a later one"));
             }
-            self.czxids.insert(*czxid, *told);
+            self.czxids.insert(*czxid, *actual);
         }
-        if sorted(answer.clone()) != self.told(sorted(expected.clone())) {
+        if sorted(answer.clone()) != self.translated(sorted(expected.clone())) {
             return Err(format!("{request:?}: answered {answer:?}, not {expected:?}"));
         }
         if writes && answer.is_ok() {
@@ -180,11 +180,11 @@ impl<S: ConformanceSubject> BesideModel<'_, S> {
     }
 
     /// The reference's answer, in the subject's numbers of transactions.
-    fn told(&self, answer: Result<Reply, Refusal>) -> Result<Reply, Refusal> {
-        let told = |czxid: i64| self.czxids.get(&czxid).copied().unwrap_or(-1);
+    fn translated(&self, answer: Result<Reply, Refusal>) -> Result<Reply, Refusal> {
+        let translate = |czxid: i64| self.czxids.get(&czxid).copied().unwrap_or(-1);
         answer.map(|reply| match reply {
-            Reply::Created { path, czxid } => Reply::Created { path, czxid: told(czxid) },
-            Reply::Exists(found) => Reply::Exists(found.map(told)),
+            Reply::Created { path, czxid } => Reply::Created { path, czxid: translate(czxid) },
+            Reply::Exists(found) => Reply::Exists(found.map(translate)),
             other => other,
         })
     }
@@ -211,7 +211,7 @@ impl<S: ConformanceSubject> BesideModel<'_, S> {
 
     /// Brings a session's server up to date: it has all that was written once it has answered a
     /// write of its own. A `sync` is not enough: a leader answers that of its own client at once,
-    /// and a follower may have told of a write that the leader has yet to apply.
+    /// and a follower may have reported a write that the leader has yet to apply.
     async fn write_a_mark(&mut self, session: usize) -> Result<(), String> {
         let path = self.base.clone();
         let mark = Request::SetData { path, data: Vec::new(), version: None };

@@ -1,10 +1,10 @@
-//! The mode, the fencing token and the number of permits with which an event says that a lock is
-//! asked for, given or freed.
+//! The mode, the fencing token and the number of permits with which a lock is requested, granted or
+//! released, as an event gives them.
 //!
 //! They may stand in a part of their own, or in the value: `:read`, `7`, `{:mode :read, :fence 7}`,
-//! `{:permits 2}`. A model that knows both modes has to know which it is, and one that compares
-//! tokens which they are; what cannot be understood is refused there. Other models do not look at
-//! it.
+//! `{:permits 2}`. A model with both modes has to know which of them it is, and one that compares
+//! tokens has to know these; a value that cannot be understood is refused there. Other models
+//! ignore it.
 
 use crate::HistoryError;
 use crate::models::NamedModel;
@@ -12,10 +12,10 @@ use crate::operation::Token;
 use crate::reading::{Entry, Value, Verb, mode_of, short};
 use base::{Kind, Mode};
 
-/// The mode, the token and the permits of a lock that is asked for, given or freed.
+/// The mode, the token and the permits of a request, a grant or a release.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Said {
-    /// `None` where neither the event nor the one with which it began says it.
+pub(super) struct LockTerms {
+    /// `None` if neither the event nor the `invoke` of its operation gives it.
     pub mode: Option<Mode>,
     /// The token, only of a grant, for a model that compares tokens.
     pub token: Option<Token>,
@@ -23,8 +23,8 @@ pub(super) struct Said {
     pub permits: Option<u32>,
 }
 
-impl Said {
-    /// Reads an event. `asked` is the mode with which it began.
+impl LockTerms {
+    /// Reads an event. `asked` is the mode that its `invoke` gave.
     pub(super) fn of(
         model: NamedModel,
         entry: &Entry,
@@ -36,8 +36,8 @@ impl Said {
         let permits = permits(model, entry)?;
         if entry.verb == Verb::Release {
             let value = entry.value.bare();
-            let said = value.get("mode").unwrap_or(value).bare().name().and_then(mode_of);
-            return Ok(Self { mode: entry.mode.or(said), token: None, permits });
+            let mode = value.get("mode").unwrap_or(value).bare().name().and_then(mode_of);
+            return Ok(Self { mode: entry.mode.or(mode), token: None, permits });
         }
         let granted = entry.kind == Kind::Ok;
         let value = entry.value.bare();
@@ -45,7 +45,7 @@ impl Said {
             let why = format!("this {} is ok and says false: was it granted?", entry.verb);
             return Err(HistoryError::wrong(entry.line, why));
         }
-        let read = SaidReading { model, entry, known: entry.mode.or(asked) };
+        let read = TermsReader { model, entry, known: entry.mode.or(asked) };
         let mode = entry.mode.or(read.mode(value)?).or(asked);
         let token = match model.is_fenced() && granted && entry.verb == Verb::Acquire {
             true => read.token(value)?,
@@ -55,8 +55,8 @@ impl Said {
     }
 }
 
-/// The number of permits that an event asks for or gives back. Only the begin of an operation may
-/// say it by the number alone: with a grant stands often something else.
+/// The number of permits that an event requests or releases. Only an `invoke` may give it as a bare
+/// number: the value of a grant is often something else.
 fn permits(model: NamedModel, entry: &Entry) -> Result<Option<u32>, HistoryError> {
     let value = entry.value.bare();
     let part = value.get("permits").map(Value::bare);
@@ -70,61 +70,61 @@ fn permits(model: NamedModel, entry: &Entry) -> Result<Option<u32>, HistoryError
         _ => false,
     };
     let alone = Some(value).filter(is_number);
-    let said = part.or(alone.filter(|_| entry.kind == Kind::Invoke));
-    let Some(said) = said.filter(|_| model.has_permits()) else { return Ok(None) };
-    match said.int().filter(|permits| *permits > 0) {
+    let given = part.or(alone.filter(|_| entry.kind == Kind::Invoke));
+    let Some(given) = given.filter(|_| model.has_permits()) else { return Ok(None) };
+    match given.int().filter(|permits| *permits > 0) {
         Some(permits) => Ok(Some(permits)),
         None => {
-            let why = format!("a number of permits is from 1 on, and this one is {}", short(said));
+            let why = format!("a number of permits is from 1 on, and this one is {}", short(given));
             Err(HistoryError::wrong(entry.line, why))
         }
     }
 }
 
-struct SaidReading<'a> {
+struct TermsReader<'a> {
     model: NamedModel,
     entry: &'a Entry,
     known: Option<Mode>,
 }
 
-impl SaidReading<'_> {
-    /// The mode that a value says.
+impl TermsReader<'_> {
+    /// The mode that a value gives.
     fn mode(&self, value: &Value) -> Result<Option<Mode>, HistoryError> {
         let granted = self.entry.kind == Kind::Ok;
         let part = value.get("mode");
-        let said = part.unwrap_or(value).bare();
-        if let Some(mode) = said.name().and_then(mode_of) {
+        let given = part.unwrap_or(value).bare();
+        if let Some(mode) = given.name().and_then(mode_of) {
             return Ok(Some(mode));
         }
-        let silent = match said {
+        let silent = match given {
             Value::Nil => true,
             _ if part.is_some() => false,
             Value::Map(_) => true,
             Value::Bool(_) | Value::Int(_) => granted,
-            // It may be a token, and whether it is one is seen there.
+            // It may be a token: `token` checks that.
             _ => granted && (self.known.is_some() || self.model.is_fenced()),
         };
         if silent || !self.model.is_shared() {
             return Ok(None);
         }
-        Err(self.wrong(format!("no mode is {}: exclusive or shared", short(said))))
+        Err(self.wrong(format!("no mode is {}: exclusive or shared", short(given))))
     }
 
-    /// The token that a grant says, in its own part or in its value.
+    /// The token that a grant gives, in its own part or in its value.
     fn token(&self, value: &Value) -> Result<Option<Token>, HistoryError> {
         let part = value.get("token").or_else(|| value.get("fence"));
         let part = Some(&self.entry.token).filter(|token| **token != Value::Nil).or(part);
         match (part.unwrap_or(value).bare(), part) {
             (Value::Int(number), _) => Ok(Some(Token::from(*number))),
             (Value::Nil, _) | (Value::Map(_) | Value::Bool(_), None) => Ok(None),
-            (said, None) if said.name().is_some_and(|name| mode_of(name).is_some()) => Ok(None),
-            (said, None) => {
-                let why = format!("neither a mode nor a fencing token is {}", short(said));
+            (given, None) if given.name().is_some_and(|name| mode_of(name).is_some()) => Ok(None),
+            (given, None) => {
+                let why = format!("neither a mode nor a fencing token is {}", short(given));
                 Err(self.wrong(why))
             }
-            (said, Some(_)) => {
+            (given, Some(_)) => {
                 let most = "a fencing token is a whole number of at most 128 bits";
-                Err(self.wrong(format!("{most}, and this one is {}", short(said))))
+                Err(self.wrong(format!("{most}, and this one is {}", short(given))))
             }
         }
     }

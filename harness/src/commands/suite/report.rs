@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::Exit;
-use crate::manner::{style, told};
+use crate::output_style::{render, style};
 use crate::suite::{EntryOutcome, EntryStatus};
 
 /// The version of the stored form.
@@ -53,7 +53,7 @@ pub fn line(outcome: &EntryOutcome) -> String {
     if let EntryStatus::NotAsExpected(why) | EntryStatus::Inconclusive(why) = &outcome.status {
         let _ = writeln!(line, "{:>8} {}", "", visible(why));
         for hazard in outcome.hazards.iter().filter_map(|name| hazards::find(name)) {
-            let _ = writeln!(line, "{:>8} {}", "", hazard.told());
+            let _ = writeln!(line, "{:>8} {}", "", hazard.summary());
         }
         if !outcome.command.is_empty() {
             let _ = writeln!(line, "{:>8} {}", "", visible(&outcome.command));
@@ -128,7 +128,7 @@ impl SuiteResults {
     }
 
     pub fn human(&self) -> String {
-        told(&format!("\n{}\n", self.last_line()))
+        render(&format!("\n{}\n", self.last_line()))
     }
 
     pub fn json(&self) -> Result<String> {
@@ -153,7 +153,7 @@ impl SuiteResults {
             };
             let (name, expected, why) = (cell(&entry.name), cell(&entry.expected), cell(why));
             let hazards = entry.hazards.iter().filter_map(|name| hazards::find(name));
-            let hazards: Vec<String> = hazards.map(Hazard::told).collect();
+            let hazards: Vec<String> = hazards.map(Hazard::summary).collect();
             let hazards = cell(&hazards.join("; "));
             let backend = &entry.backend;
             writeln!(text, "| {mark} | {name} ({backend}) | {expected} | {why} | {hazards} |")?;

@@ -15,9 +15,9 @@ use super::{CreateMode, Refusal, Reply, Request};
 use crate::Enumerable;
 use crate::model::{Clocks, Name, Noted, Out, Peer, ServerModel, What};
 
-/// A server alone.
+/// A server on its own.
 #[derive(Clone, Debug, Default, Hash)]
-pub struct Alone {
+pub struct StandaloneServer {
     database: Database,
     watches: Watches,
     /// The session of each connection.
@@ -31,7 +31,7 @@ fn send(out: &mut Outgoing, to: u64, packet: Packet) {
     out.push(Out::Send(Peer::Connection(to), packet));
 }
 
-impl Alone {
+impl StandaloneServer {
     fn connect(&mut self, connection: u64, session: i64, timeout: Duration, out: &mut Outgoing) {
         let session = match session {
             0 => self.database.zxid + 1,
@@ -117,7 +117,7 @@ impl Alone {
     }
 }
 
-impl ServerModel for Alone {
+impl ServerModel for StandaloneServer {
     type Packet = Packet;
 
     fn is_call(packet: &Packet) -> bool {
@@ -167,7 +167,7 @@ impl ServerModel for Alone {
     }
 }
 
-impl Enumerable for Alone {
+impl Enumerable for StandaloneServer {
     const SESSIONS: bool = true;
 
     fn fingerprint(&self, into: &mut impl Hasher) {

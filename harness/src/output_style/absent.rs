@@ -1,4 +1,4 @@
-//! The manner of a library: it says its notes, and shows no progress.
+//! The output of a library: it prints its notes, and shows no progress.
 
 use std::io::Read;
 

@@ -13,9 +13,9 @@ use super::{LeaseId, Packet, Refusal, Reply, Request, Signal};
 use crate::Enumerable;
 use crate::model::{By, Clocks, Name, Noted, Out, Peer, ServerModel, What};
 
-/// A member alone.
+/// A member on its own.
 #[derive(Clone, Debug, Hash)]
-pub struct AloneMember {
+pub struct StandaloneMember {
     store: KeyStore,
     watches: KeyWatches,
     /// The connection over which each lease was asked for.
@@ -25,7 +25,7 @@ pub struct AloneMember {
 
 type Outgoing = Vec<Out<Packet>>;
 
-impl Default for AloneMember {
+impl Default for StandaloneMember {
     fn default() -> Self {
         Self {
             store: KeyStore::new(1),
@@ -36,7 +36,7 @@ impl Default for AloneMember {
     }
 }
 
-impl AloneMember {
+impl StandaloneMember {
     fn serve(
         &mut self,
         connection: u64,
@@ -74,7 +74,7 @@ impl AloneMember {
     }
 }
 
-impl ServerModel for AloneMember {
+impl ServerModel for StandaloneMember {
     type Packet = Packet;
 
     fn is_call(packet: &Packet) -> bool {
@@ -112,7 +112,7 @@ impl ServerModel for AloneMember {
     }
 }
 
-impl Enumerable for AloneMember {
+impl Enumerable for StandaloneMember {
     const SESSIONS: bool = true;
 
     fn fingerprint(&self, into: &mut impl Hasher) {

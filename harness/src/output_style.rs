@@ -1,4 +1,4 @@
-//! The manner in which picklock speaks: in colour or not, how wide, and how much.
+//! The style of the output: in colour or not, how wide, and how much.
 
 use crate::notes::note;
 use clap::{Args, ColorChoice, ValueEnum};
@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 /// The arguments that every command takes.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
-pub struct Manner {
+pub struct OutputStyle {
     /// Colours; `auto` takes them on a terminal, unless NO_COLOR or TERM=dumb forbid it.
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
@@ -34,12 +34,12 @@ pub enum Color {
     Never,
 }
 
-static MANNER: OnceLock<Manner> = OnceLock::new();
+static OUTPUT_STYLE: OnceLock<OutputStyle> = OnceLock::new();
 
-impl Manner {
+impl OutputStyle {
     /// Takes it for the rest of the program.
     pub fn take(self) {
-        MANNER.get_or_init(|| self);
+        OUTPUT_STYLE.get_or_init(|| self);
     }
 }
 
@@ -61,8 +61,8 @@ pub fn style() -> Style {
     Style { colour: colour(), unicode: unicode(), width: width(), piped }
 }
 
-/// A result as people read it: as wide as the terminal, or its last line alone.
-pub fn told(text: &str) -> String {
+/// Renders a result for people: as wide as the terminal, or its last line alone.
+pub fn render(text: &str) -> String {
     match quiet() {
         true => fitted(text.trim_end().lines().last().unwrap_or_default(), style()),
         false => fitted(text, style()),
@@ -71,7 +71,7 @@ pub fn told(text: &str) -> String {
 
 /// Returns true if only the last line is asked for.
 pub fn quiet() -> bool {
-    MANNER.get().is_some_and(|manner| manner.quiet)
+    OUTPUT_STYLE.get().is_some_and(|it| it.quiet)
 }
 
 /// Tells people something beside the result that they can do without.
@@ -116,16 +116,16 @@ const NARROWEST: usize = 40;
 
 /// The columns of stdout: what COLUMNS says, else what the terminal has, else 80.
 fn width() -> usize {
-    let said = var_os("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
+    let given = var_os("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
     let of_terminal = || terminal_size::terminal_size_of(stdout()).map(|(width, _)| width.0.into());
-    said.or_else(of_terminal).filter(|width| *width > 0).unwrap_or(80).max(NARROWEST)
+    given.or_else(of_terminal).filter(|width| *width > 0).unwrap_or(80).max(NARROWEST)
 }
 
 /// Decides on colours by the flag; else on a terminal that has them, unless <https://no-color.org>
 /// says otherwise.
 fn colour() -> bool {
     let forbidden = || var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    match MANNER.get().map_or(Color::Auto, |manner| manner.color) {
+    match OUTPUT_STYLE.get().map_or(Color::Auto, |it| it.color) {
         Color::Always => true,
         Color::Never => false,
         Color::Auto => stdout().is_terminal() && !forbidden() && !dumb(),

@@ -74,7 +74,7 @@ pub fn expectation(breach: &Breach<'_>) -> (&'static str, String) {
     }
 }
 
-/// An explanation as a sentence: checkers tell it in lower case and without a full stop.
+/// An explanation as a sentence: checkers write it in lower case and without a full stop.
 pub fn sentence(text: &str) -> String {
     let text = text.trim();
     let mut chars = text.chars();
@@ -139,7 +139,7 @@ fn violated(info: &RunInfo, verdicts: &[Verdict]) -> String {
     let all = names(breaches.iter());
     if surprises.is_empty() {
         let weakness = "a known weakness of this lock";
-        return format!("{} — {weakness}{}", all.join(", "), told_hazards(&breaches));
+        return format!("{} — {weakness}{}", all.join(", "), hazards_behind(&breaches));
     }
     if surprises.len() == all.len() {
         return format!("{} — not expected of this lock", all.join(", "));
@@ -147,7 +147,7 @@ fn violated(info: &RunInfo, verdicts: &[Verdict]) -> String {
     format!("{} — not expected of this lock: {}", all.join(", "), surprises.join(", "))
 }
 
-/// Tells why the run cannot tell, and what one would need that can.
+/// Explains why the run decides nothing, and what a run would need to decide.
 fn inconclusive(verdicts: &[Verdict]) -> String {
     let why = first_summary(verdicts, Outcome::Inconclusive);
     let mut advice: Vec<&str> = Vec::new();
@@ -172,36 +172,36 @@ fn names<'a>(breaches: impl Iterator<Item = &'a Breach<'a>>) -> Vec<&'a str> {
 }
 
 /// The hazards behind the known breaches, each once: " (H7: …, docs/hazards.md#h7)".
-fn told_hazards(breaches: &[Breach<'_>]) -> String {
+fn hazards_behind(breaches: &[Breach<'_>]) -> String {
     let known: Vec<&str> =
         breaches.iter().filter_map(|it| it.known).map(|it| it.why.as_str()).collect();
-    // The first that a reason names is the one that it tells.
+    // The first that a reason names is the one that it is about.
     let mut found: Vec<&Hazard> = Vec::new();
     for hazard in known.iter().filter_map(|why| hazards::named(why).first().copied()) {
         if !found.contains(&hazard) {
             found.push(hazard);
         }
     }
-    let tell = |it: &Hazard| format!("{}: {}, {}", it.name(), it.title, it.link());
-    let told: Vec<String> = found.into_iter().map(tell).collect();
-    if told.is_empty() { String::new() } else { format!(" ({})", told.join("; ")) }
+    let describe = |it: &Hazard| format!("{}: {}, {}", it.name(), it.title, it.link());
+    let lines: Vec<String> = found.into_iter().map(describe).collect();
+    if lines.is_empty() { String::new() } else { format!(" ({})", lines.join("; ")) }
 }
 
-/// Tells whether each breach was to be expected, and why: a reason that was told before is referred
-/// to.
+/// Explains whether each breach was to be expected, and why: a reason that was given before is only
+/// referred to.
 pub fn expectations(breaches: &[Breach<'_>]) -> Vec<(&'static str, String)> {
-    let mut told: Vec<String> = Vec::new();
+    let mut given: Vec<String> = Vec::new();
     let mut once = |breach: &Breach<'_>| {
         let (head, why) = expectation(breach);
         if breach.known.is_none() {
             return (head, why);
         }
-        if told.contains(&why) {
-            let first = hazards::named(&why).first().map(|hazard| hazard.told());
-            let hazard = first.map_or(String::new(), |told| format!(", {told}"));
+        if given.contains(&why) {
+            let first = hazards::named(&why).first().map(|hazard| hazard.summary());
+            let hazard = first.map_or(String::new(), |summary| format!(", {summary}"));
             return ("Expected", format!("for the same reason as above{hazard}."));
         }
-        told.push(why.clone());
+        given.push(why.clone());
         (head, why)
     };
     breaches.iter().map(&mut once).collect()
@@ -212,19 +212,19 @@ fn first_summary(verdicts: &[Verdict], outcome: Outcome) -> String {
     first.map_or_else(String::new, |v| format!("{}: {}", v.property, v.summary))
 }
 
-/// The verdicts as a reader wants them: one by one those that say something about the run, and
-/// together those of which there is nothing to say but their names.
+/// The verdicts in groups for a reader: in detail those that say something about the run, and by
+/// their names alone all others.
 #[derive(Debug)]
 pub struct Grouped<'a> {
     /// Each with its summary, in the order of the verdicts.
-    pub told: Vec<&'a Verdict>,
+    pub detailed: Vec<&'a Verdict>,
     /// The properties that are inconclusive and not decisive: the run gave them no chance.
     pub untested: Vec<&'a Verdict>,
     /// The lock makes no such promise.
     pub not_applicable: Vec<&'a Verdict>,
 }
 
-/// Groups verdicts. A single one is told like the others: a group of one saves nothing.
+/// Groups verdicts. One that would be alone in its group is detailed: a group of one saves nothing.
 pub fn grouped(verdicts: &[Verdict]) -> Grouped<'_> {
     let untested = |v: &&Verdict| v.outcome == Outcome::Inconclusive && !v.decisive;
     let foreign = |v: &&Verdict| v.outcome == Outcome::NotApplicable;
@@ -235,8 +235,8 @@ pub fn grouped(verdicts: &[Verdict]) -> Grouped<'_> {
     let (untested, not_applicable) = (group(&untested), group(&foreign));
     let grouped =
         |v: &&Verdict| untested.iter().chain(&not_applicable).any(|other| std::ptr::eq(*other, *v));
-    let told = verdicts.iter().filter(|v| !grouped(v)).collect();
-    Grouped { told, untested, not_applicable }
+    let detailed = verdicts.iter().filter(|v| !grouped(v)).collect();
+    Grouped { detailed, untested, not_applicable }
 }
 
 /// The names of verdicts, as a list.
