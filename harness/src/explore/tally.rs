@@ -307,7 +307,7 @@ pub enum NoTally {
     #[error("is not a result of `picklock explore --out`: {0}")]
     Data(serde_json::Error),
     /// No search has such a result.
-    #[error("names shards or seeds that there cannot be")]
+    #[error("has impossible shard or seed numbers")]
     Unsound,
 }
 
@@ -523,7 +523,7 @@ mod tests {
         let errors = [&wrong, "{}", "{\"picklock_explore\":9}"]
             .map(|text| Tally::from_json(text).expect_err("refused").to_string());
         expect![[r#"
-            names shards or seeds that there cannot be
+            has impossible shard or seed numbers
             is not a result of `picklock explore --out`
             has version 9, of a newer picklock; this one reads version 5"#]]
         .assert_eq(&errors.join("\n"));

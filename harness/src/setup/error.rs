@@ -96,7 +96,7 @@ pub enum SetupError {
     },
     /// The nemesis has too few servers to act on.
     #[error(
-        "the nemesis {nemesis} needs {} servers{}, and {lock} on {on} has not so many: give {}",
+        "the nemesis {nemesis} needs {} servers{}, and {lock} on {on} has fewer: give {}",
         .needed.least,
         if .needed.peers { " that talk to each other" } else { "" },
         match .able.as_slice() {

@@ -45,8 +45,8 @@ fn nonsense_is_refused_in_one_line_that_names_the_fix() {
         the nemesis evict does nothing to redlock: a Redis without maxmemory evicts no key; give --algo memcached-add or memcached-add-as-printed
         the nemesis evict does nothing to zk-rw: a ZooKeeper evicts no node; give --algo memcached-add or memcached-add-as-printed
         the nemesis pause waits for a client that holds the lock, and those of the task hammer release it at once: give --task contend, or a nemesis such as crash-server
-        the nemesis partition-ring needs 5 servers that talk to each other, and zk-rw on zookeeper-x3 has not so many: give --on zookeeper-x5
-        the nemesis partition-ring needs 5 servers that talk to each other, and redlock on redis-x5 has not so many: give --nemesis partition"#]].assert_eq(&refused.join("\n"));
+        the nemesis partition-ring needs 5 servers that talk to each other, and zk-rw on zookeeper-x3 has fewer: give --on zookeeper-x5
+        the nemesis partition-ring needs 5 servers that talk to each other, and redlock on redis-x5 has fewer: give --nemesis partition"#]].assert_eq(&refused.join("\n"));
 }
 
 #[test]
