@@ -79,11 +79,20 @@ fn part_of(path: &Path) -> io::Result<NamedTempFile> {
         // What the umask leaves of it, as for any other file.
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder.unwrap_or(Path::new(".")))
+        .map_err(without_its_path)
+}
+
+/// Takes the path of the part, which nobody has asked for, out of an error of `tempfile`.
+fn without_its_path(error: io::Error) -> io::Error {
+    match error.to_string().split_once(" at path ") {
+        Some((cause, _)) => io::Error::new(error.kind(), cause.to_owned()),
+        None => error,
+    }
 }
 
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut part = part_of(path)?;
-    part.write_all(text.as_bytes())?;
+    part.write_all(text.as_bytes()).map_err(without_its_path)?;
     part.persist(path).map(drop).map_err(|error| error.error)
 }
 
