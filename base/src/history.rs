@@ -331,6 +331,7 @@ pub fn event_line(event: &Event) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn a_line_without_store_facts_is_read_as_one_with_none() {
@@ -341,7 +342,9 @@ mod tests {
             facts: Some(Box::new(Facts { removed: Some(crate::Removed::Own), ..Facts::default() })),
             ..event
         };
-        assert!(event_line(&removed).contains(r#""facts":{"removed":"own"}"#), "{removed:?}");
+        expect![[r#"
+            {"index":0,"time_ns":5,"process":1,"type":"ok","f":"release","key":"k","facts":{"removed":"own"}}
+        "#]].assert_eq(&event_line(&removed));
         assert_eq!(serde_json::from_str::<Event>(&event_line(&removed)).unwrap(), removed);
     }
 

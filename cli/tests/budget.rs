@@ -3,6 +3,7 @@
 mod command;
 
 use command::{Bench, CommandOutput};
+use expect_test::{expect, expect_file};
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -42,7 +43,7 @@ fn nobody_waits_for_a_writer_that_never_comes() {
     fs::write(bench.home.path().join("own.toml"), of_entry("lock = \"lock.toml\""))
         .expect("written");
     fs::write(bench.home.path().join("suite.toml"), of_entry("lock = \"zk-rw\"")).expect("written");
-    for command in [
+    let outputs = [
         "check fifo --model mutex",
         "check store/latest",
         "check store/latest --export edn",
@@ -58,19 +59,19 @@ fn nobody_waits_for_a_writer_that_never_comes() {
         "suite scripted.toml",
         "suite own.toml",
         "suite suite.toml --baseline fifo",
-    ] {
+        "suite suite.toml --junit fifo",
+    ]
+    .map(|command| {
         let output = bench.run(&command.split(' ').collect::<Vec<_>>());
-        assert_eq!(output.code, 254, "{command}: {output:?}");
-        assert!(output.err.contains("is a FIFO, not a file"), "{command}: {output:?}");
-    }
-    let out = "suite suite.toml --junit fifo".split(' ').collect::<Vec<_>>();
-    bench.run(&out).refuses(255, &["is a FIFO, not a file; name another file with --junit"]);
+        format!("$ picklock {command}\n{}\n", bench.with_latest(&output.to_string()))
+    });
+    expect_file!["snapshots/fifos.txt"].assert_eq(&outputs.concat());
 }
 
 /// The folder of a run may be a stranger's.
 #[test]
 fn nobody_waits_for_a_reader_that_never_comes() {
-    for name in ["verdict.json", "report.html"] {
+    let errors = ["verdict.json", "report.html"].map(|name| {
         let bench = Bench::new();
         bench.test("redis-set-nx-px", "none", "1");
         let run = fs::canonicalize(bench.home.path().join("store/latest")).expect("a run");
@@ -78,8 +79,15 @@ fn nobody_waits_for_a_reader_that_never_comes() {
         fifo(&bench, run.join(name).to_str().expect("a path"));
         let output = bench.run(&["check", "store/latest"]);
         assert_eq!(output.code, 255, "{name}: {output:?}");
-        assert!(output.err.contains("it is a FIFO, not a file"), "{name}: {output:?}");
-    }
+        bench.with_latest(&output.err)
+    });
+    expect![[r#"
+        picklock: cannot write `store/latest/verdict.json`: it is a FIFO, not a file
+        picklock: HELD, but not without the errors above
+        picklock: cannot write `store/latest/report.html`: it is a FIFO, not a file
+        picklock: HELD, but not without the errors above
+    "#]]
+    .assert_eq(&errors.concat());
 }
 
 #[test]
@@ -88,10 +96,21 @@ fn a_pipe_that_a_shell_has_made_is_read() {
     let text = "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n";
     let output =
         stalled(&bench, text, &[&["check", "/dev/stdin", "--model", "mutex"], &SHORT[..]].concat());
-    assert_eq!(output.code, 2, "{output:?}");
-    assert!(output.out.contains("up to line 2 nothing was found"), "{output:?}");
+    expect![[r#"
+        ? mutex  inconclusive  1 operation by 1 process: the time budget was spent in
+                               reading, and up to line 2 nothing was found; give more
+                               with --time-budget or --memory-budget
+
+        INCONCLUSIVE
+        exit code 2
+    "#]]
+    .assert_eq(&output.to_string());
     let output = stalled(&bench, "", &[&["replay", "/dev/stdin"], &SHORT[..]].concat());
-    output.refuses(255, &["the time budget was spent in reading `/dev/stdin`; give --time-budget"]);
+    expect![[r#"
+        picklock: the time budget was spent in reading `/dev/stdin`; give --time-budget
+        exit code 255
+    "#]]
+    .assert_eq(&output.to_string());
 }
 
 #[test]
@@ -99,9 +118,15 @@ fn what_came_before_a_writer_stalled_is_judged() {
     let bench = Bench::new();
     let args = [&["check", "-", "--model", "mutex"], &SHORT[..]].concat();
     let once = "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n";
-    let output = stalled(&bench, once, &args);
-    assert_eq!(output.code, 2, "{output:?}");
-    assert!(output.out.contains("up to line 2 nothing was found"), "{output:?}");
+    expect![[r#"
+        ? mutex  inconclusive  1 operation by 1 process: the time budget was spent in
+                               reading, and up to line 2 nothing was found; give more
+                               with --time-budget or --memory-budget
+
+        INCONCLUSIVE
+        exit code 2
+    "#]]
+    .assert_eq(&stalled(&bench, once, &args).to_string());
     let output = stalled(&bench, &once.repeat(2), &args);
     assert_eq!(output.code, 1, "{output:?}");
 }
@@ -113,12 +138,23 @@ fn a_run_that_is_larger_than_its_budget_is_never_green() {
     let output = bench.run(&["check", "store/latest", "--memory-budget", "320KiB"]);
     assert_eq!(output.code, 2, "{output:?}");
     assert!(output.err.contains("it is larger than the memory budget"), "{output:?}");
-    let output = bench.run(&["check", "store/latest", "--memory-budget", "1KiB"]);
-    output.refuses(255, &["run.json` is too large for the memory budget"]);
-    let replay = ["replay", "store/latest", "--memory-budget"];
-    bench.run(&[&replay[..], &["1KiB"]].concat()).refuses(255, &["too large for the memory"]);
-    let output = bench.run(&["replay", "5", "--algo", "zk-rw", "--memory-budget", "100KiB"]);
-    output.refuses(255, &["the memory budget was spent in the run", "picklock check store"]);
+    let outputs = [
+        &["check", "store/latest", "--memory-budget", "1KiB"][..],
+        &["replay", "store/latest", "--memory-budget", "1KiB"],
+        &["replay", "5", "--algo", "zk-rw", "--memory-budget", "100KiB"],
+    ]
+    .map(|args| {
+        let output = bench.run(args);
+        bench.with_latest(&output.to_string())
+    });
+    expect![[r#"
+        picklock: `store/latest/run.json` is too large for the memory budget; give --memory-budget
+        exit code 255
+        picklock: `store/latest/schedule.json` is too large for the memory budget; give --memory-budget
+        exit code 255
+        picklock: the memory budget was spent in the run; give more with --memory-budget, and the history so far is kept: picklock check store/latest
+        exit code 255
+    "#]].assert_eq(&outputs.concat());
 }
 
 #[test]
@@ -126,8 +162,11 @@ fn a_run_in_the_simulator_is_ended_before_it_takes_too_much_memory() {
     let bench = Bench::new();
     let endless = "test --algo memcached-add --task hammer --backend sim --seed 1 --time-limit 24h";
     let args: Vec<&str> = endless.split(' ').chain(["--memory-budget", "8MiB"]).collect();
-    let words = ["the memory budget was spent in the run", "--memory-budget", "check store"];
-    bench.run(&args).refuses(255, &words);
+    let output = bench.run(&args);
+    expect![[r#"
+        picklock: the memory budget was spent in the run; give more with --memory-budget, and the history so far is kept: picklock check store/latest
+        exit code 255
+    "#]].assert_eq(&bench.with_latest(&output.to_string()));
 }
 
 #[test]
@@ -136,10 +175,15 @@ fn what_has_no_flag_for_it_is_not_advised_to_give_it() {
     let folder = bench.home.path();
     let large = fs::File::create(folder.join("large.toml")).expect("made");
     large.set_len(200 << 20).expect("it has holes");
-    for command in ["test --algo zk-rw --script large.toml", "suite large.toml"] {
-        let output = bench.run(&command.split(' ').collect::<Vec<_>>());
-        output.refuses(255, &["`large.toml` is too large: it may have 128 MiB at most"]);
-    }
+    let outputs = ["test --algo zk-rw --script large.toml", "suite large.toml"]
+        .map(|command| bench.run(&command.split(' ').collect::<Vec<_>>()).to_string());
+    expect![[r#"
+        picklock: `large.toml` is too large: it may have 128 MiB at most
+        exit code 255
+        picklock: `large.toml` is too large: it may have 128 MiB at most
+        exit code 255
+    "#]]
+    .assert_eq(&outputs.concat());
 }
 
 #[test]

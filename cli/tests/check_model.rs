@@ -67,26 +67,37 @@ fn register(read: &str) -> [String; 3] {
 #[test]
 fn every_format_gives_the_same_verdict() {
     let bench = Bench::new();
+    let mut outputs = String::new();
     for model in ["register", "cas-register"] {
-        for text in register("4") {
-            let output = check(&bench, &text, model, &[]);
-            assert_eq!(output.code, 0, "{output:?}\n{text}");
-            assert!(output.out.contains("2 operations by 2 processes"), "{output:?}");
-            assert!(output.out.ends_with("HELD\n") && output.err.is_empty(), "{output:?}");
-        }
-        // What was never written, and nothing where something was.
-        for read in ["5", "nil"] {
+        // What was written, what never was, and nothing where something was.
+        for (read, code) in [("4", 0), ("5", 1), ("nil", 1)] {
             for text in register(read) {
                 let output = check(&bench, &text, model, &[]);
-                assert_eq!(output.code, 1, "{output:?}\n{text}");
-                assert!(
-                    output.out.contains(&format!("process 1's read of {read} (")),
-                    "{output:?}"
-                );
-                assert!(output.out.ends_with("VIOLATED\n"), "{output:?}");
+                assert_eq!((output.code, output.err.as_str()), (code, ""), "{output:?}\n{text}");
+                outputs += &(output.flat() + "\n");
             }
         }
     }
+    expect![[r#"
+        ✓ register held 2 operations by 2 processes HELD
+        ✓ register held 2 operations by 2 processes HELD
+        ✓ register held 2 operations by 2 processes HELD
+        ✗ register violated 2 operations by 2 processes process 1's read of 5 (lines 4 to 5) can be put nowhere, whatever is done with the rest. Just before, it held 4. VIOLATED
+        ✗ register violated 2 operations by 2 processes process 1's read of 5 (lines 4 to 5) can be put nowhere, whatever is done with the rest. Just before, it held 4. VIOLATED
+        ✗ register violated 2 operations by 2 processes process 1's read of 5 (lines 3 to 4) can be put nowhere, whatever is done with the rest. Just before, it held 4. VIOLATED
+        ✗ register violated 2 operations by 2 processes process 1's read of nil (lines 4 to 5) can be put nowhere, whatever is done with the rest. Just before, it held 4. Note: only reads of nil break it: it would be legal if nil meant that the value is unknown VIOLATED
+        ✗ register violated 2 operations by 2 processes process 1's read of nil (lines 4 to 5) can be put nowhere, whatever is done with the rest. Just before, it held 4. Note: only reads of nil break it: it would be legal if nil meant that the value is unknown VIOLATED
+        ✗ register violated 2 operations by 2 processes process 1's read of nil (lines 3 to 4) can be put nowhere, whatever is done with the rest. Just before, it held 4. Note: only reads of nil break it: it would be legal if nil meant that the value is unknown VIOLATED
+        ✓ cas-register held 2 operations by 2 processes HELD
+        ✓ cas-register held 2 operations by 2 processes HELD
+        ✓ cas-register held 2 operations by 2 processes HELD
+        ✗ cas-register violated 2 operations by 2 processes process 1's read of 5 (lines 4 to 5) can be put nowhere, whatever is done with the rest. Just before, it held 4. VIOLATED
+        ✗ cas-register violated 2 operations by 2 processes process 1's read of 5 (lines 4 to 5) can be put nowhere, whatever is done with the rest. Just before, it held 4. VIOLATED
+        ✗ cas-register violated 2 operations by 2 processes process 1's read of 5 (lines 3 to 4) can be put nowhere, whatever is done with the rest. Just before, it held 4. VIOLATED
+        ✗ cas-register violated 2 operations by 2 processes process 1's read of nil (lines 4 to 5) can be put nowhere, whatever is done with the rest. Just before, it held 4. Note: only reads of nil break it: it would be legal if nil meant that the value is unknown VIOLATED
+        ✗ cas-register violated 2 operations by 2 processes process 1's read of nil (lines 4 to 5) can be put nowhere, whatever is done with the rest. Just before, it held 4. Note: only reads of nil break it: it would be legal if nil meant that the value is unknown VIOLATED
+        ✗ cas-register violated 2 operations by 2 processes process 1's read of nil (lines 3 to 4) can be put nowhere, whatever is done with the rest. Just before, it held 4. Note: only reads of nil break it: it would be legal if nil meant that the value is unknown VIOLATED
+    "#]].assert_eq(&outputs);
 }
 
 #[test]
@@ -142,7 +153,8 @@ fn keys_are_judged_by_themselves() {
     assert_eq!(json["witness"]["operation"]["answer_line"], 6);
     assert_eq!((json["keys"].as_u64(), json["outcome"].as_str()), (Some(2), Some("violated")));
     assert_eq!(json["input_format"], "log");
-    assert!(json["notes"][0].as_str().expect("a note").contains("[key value]"), "{json}");
+    expect!["values are read as [key value]: each key is judged by itself"]
+        .assert_eq(json["notes"][0].as_str().expect("a note"));
 }
 
 #[test]
@@ -155,52 +167,89 @@ fn locks_in_tuples_are_judged_each_by_itself() {
             ("2", "acquire", last, last),
         ]
     };
-    for text in [edn(&locks("[\"c\", nil]")), json(&locks("[\"c\", nil]"))] {
-        let output = check(&bench, &text, "mutex", &[]);
-        assert_eq!(output.code, 0, "{output:?}\n{text}");
-        assert!(output.flat().contains("on 3 keys"), "{output:?}");
-        assert!(output.flat().contains("Note: values are read as [key value]"), "{output:?}");
+    let held = [edn(&locks("[\"c\", nil]")), json(&locks("[\"c\", nil]"))].map(|text| {
         assert_eq!(check(&bench, &text, "mutex", &["--independent"]).code, 0);
-    }
-    let output = check(&bench, edn(&locks("[\"a\", nil]")), "mutex", &[]);
-    assert_eq!(output.code, 1, "{output:?}");
-    assert!(output.flat().contains("On key a, process 2's acquire (lines 5 to 6)"), "{output:?}");
+        check(&bench, &text, "mutex", &[]).to_string()
+    });
+    expect![[r#"
+        ✓ mutex  held  3 operations by 3 processes on 3 keys
+
+        Note: values are read as [key value]: each key is judged by itself
+
+        HELD
+        ✓ mutex  held  3 operations by 3 processes on 3 keys
+
+        Note: values are read as [key value]: each key is judged by itself
+
+        HELD
+    "#]]
+    .assert_eq(&held.concat());
+    let violated = check(&bench, edn(&locks("[\"a\", nil]")), "mutex", &[]);
+    expect![[r#"
+        ✗ mutex  violated  3 operations by 3 processes on 2 keys
+
+          On key a, process 2's acquire (lines 5 to 6) can be put nowhere, whatever is
+          done with the rest.
+
+          Beside it stands process 0's acquire (lines 1 to 2).
+
+          Just before, it was held by process 0.
+
+        Note: values are read as [key value]: each key is judged by itself
+
+        VIOLATED
+        exit code 1
+    "#]]
+    .assert_eq(&violated.to_string());
     // Some say a key and some do not.
-    let output = check(&bench, edn(&locks("nil")), "mutex", &[]);
-    output.refuses(254, &["line 5: values are [key value] here, and this one is nil"]);
     let mixed = [("0", "acquire", "nil", "nil"), ("1", "acquire", "[\"b\" nil]", "nil")];
-    let output = check(&bench, edn(&mixed), "mutex", &[]);
-    output.refuses(254, &["line 3", "[\"b\" nil]", "--independent"]);
+    let refused =
+        [edn(&locks("nil")), edn(&mixed)].map(|text| check(&bench, text, "mutex", &[]).to_string());
+    expect![[r#"
+        picklock: `file`: line 5: values are [key value] here, and this one is nil
+        exit code 254
+        picklock: `file`: line 3: this acquire of ["b" nil] may be one on a key, and those before it are not; if all values are [key value], say --independent
+        exit code 254
+    "#]].assert_eq(&refused.concat());
 }
 
 #[test]
 fn clients_may_have_names() {
     let bench = Bench::new();
+    let mut outputs = String::new();
     for (first, second) in [("\"p1\"", "\"p2\""), ("\"7\"", "7"), ("\"Jürgen 1\"", "\"\"")] {
         let twice = [(first, "acquire", "nil", "nil"), (second, "acquire", "nil", "nil")];
         for text in [edn(&twice), json(&twice)] {
-            let output = check(&bench, &text, "mutex", &[]);
-            assert_eq!(output.code, 1, "{output:?}\n{text}");
-            assert!(output.flat().contains(&format!("process {second}'s acquire")), "{output:?}");
-            let held = format!("Just before, it was held by process {first}.");
-            assert!(output.flat().contains(&held), "{output:?}");
+            outputs += &(check(&bench, &text, "mutex", &[]).flat() + "\n");
         }
     }
     let keywords = [(":p1", "acquire", "nil", "nil"), (":p2", "acquire", "nil", "nil")];
     let log =
         "INFO jepsen.util - :p1 :invoke :acquire nil\nINFO jepsen.util - :p1 :ok :acquire nil\n";
     for text in [edn(&keywords), log.to_owned() + &log.replace("p1", "p2")] {
-        let output = check(&bench, &text, "owner-mutex", &[]);
-        assert_eq!(output.code, 1, "{output:?}");
-        assert!(output.flat().contains("it was held by process :p1."), "{output:?}");
+        outputs += &(check(&bench, &text, "owner-mutex", &[]).flat() + "\n");
     }
+    expect![[r#"
+        ✗ mutex violated 2 operations by 2 processes process "p2"'s acquire (lines 3 to 4) can be put nowhere, whatever is done with the rest. Beside it stands process "p1"'s acquire (lines 1 to 2). Just before, it was held by process "p1". VIOLATED
+        ✗ mutex violated 2 operations by 2 processes process "p2"'s acquire (lines 3 to 4) can be put nowhere, whatever is done with the rest. Beside it stands process "p1"'s acquire (lines 1 to 2). Just before, it was held by process "p1". VIOLATED
+        ✗ mutex violated 2 operations by 2 processes process 7's acquire (lines 3 to 4) can be put nowhere, whatever is done with the rest. Beside it stands process "7"'s acquire (lines 1 to 2). Just before, it was held by process "7". VIOLATED
+        ✗ mutex violated 2 operations by 2 processes process 7's acquire (lines 3 to 4) can be put nowhere, whatever is done with the rest. Beside it stands process "7"'s acquire (lines 1 to 2). Just before, it was held by process "7". VIOLATED
+        ✗ mutex violated 2 operations by 2 processes process ""'s acquire (lines 3 to 4) can be put nowhere, whatever is done with the rest. Beside it stands process "Jürgen 1"'s acquire (lines 1 to 2). Just before, it was held by process "Jürgen 1". VIOLATED
+        ✗ mutex violated 2 operations by 2 processes process ""'s acquire (lines 3 to 4) can be put nowhere, whatever is done with the rest. Beside it stands process "Jürgen 1"'s acquire (lines 1 to 2). Just before, it was held by process "Jürgen 1". VIOLATED
+        ✗ owner-mutex violated 2 operations by 2 processes process :p2's acquire (lines 3 to 4) can be put nowhere, whatever is done with the rest. Beside it stands process :p1's acquire (lines 1 to 2). Just before, it was held by process :p1. VIOLATED
+        ✗ owner-mutex violated 2 operations by 2 processes process :p2's acquire (lines 3 to 4) can be put nowhere, whatever is done with the rest. Beside it stands process :p1's acquire (lines 1 to 2). Just before, it was held by process :p1. VIOLATED
+    "#]].assert_eq(&outputs);
     // The nemesis is nobody.
     for nemesis in [":nemesis", "\"nemesis\""] {
         let text = edn(&[("0", "acquire", "nil", "nil"), (nemesis, "acquire", "nil", "nil")]);
         assert_eq!(check(&bench, &text, "mutex", &[]).code, 0);
     }
     let output = check(&bench, edn(&[("nil", "acquire", "nil", "nil")]), "mutex", &[]);
-    output.refuses(254, &["line 1: no process is nil"]);
+    expect![[r#"
+        picklock: `file`: line 1: no process is nil: a number or a name
+        exit code 254
+    "#]]
+    .assert_eq(&output.to_string());
 }
 
 /// A lock that is granted with one token, freed, and granted with another.
@@ -234,17 +283,41 @@ fn tokens_are_compared_or_refused_never_passed_over() {
         assert_eq!(judge(high, low).code, 1, "{high} {low}");
         assert_eq!(judge(high, high).code, 1, "{high} {high}");
     }
-    for strange in ["\"3\"", "3.5", "[3 4 5]", "{:token \"3\"}", "1/3"] {
-        judge("9", strange).refuses(254, &["line 6: ", "token"]);
-    }
-    let output = judge("9", "3");
-    let why = "process 9's acquire with token 3 (lines 5 to 6) can be put nowhere, whatever is done \
-               with the rest. Beside it stands process 7's acquire with token 9 (lines 1 to 2). Just \
-               before, it was free, and its last token was 9.";
-    assert!(output.flat().contains(why), "{output:?}");
+    let refused = ["\"3\"", "3.5", "[3 4 5]", "{:token \"3\"}", "1/3"]
+        .map(|strange| judge("9", strange).to_string());
+    expect![[r#"
+        picklock: `file`: line 6: neither a mode nor a fencing token is "3"
+        exit code 254
+        picklock: `file`: line 6: neither a mode nor a fencing token is 3.5
+        exit code 254
+        picklock: `file`: line 6: neither a mode nor a fencing token is [3 4 5]
+        exit code 254
+        picklock: `file`: line 6: a fencing token is a whole number of at most 128 bits, and this one is "3"
+        exit code 254
+        picklock: `file`: line 6: neither a mode nor a fencing token is 1/3
+        exit code 254
+    "#]].assert_eq(&refused.concat());
+    expect![[r#"
+        ✗ fenced  violated  3 operations by 2 processes
+
+          process 9's acquire with token 3 (lines 5 to 6) can be put nowhere, whatever
+          is done with the rest.
+
+          Beside it stands process 7's acquire with token 9 (lines 1 to 2).
+
+          Just before, it was free, and its last token was 9.
+
+        VIOLATED
+        exit code 1
+    "#]]
+    .assert_eq(&judge("9", "3").to_string());
     let json = "{\"process\":0,\"type\":\"invoke\",\"f\":\"acquire\"}\n\
                 {\"process\":0,\"type\":\"ok\",\"f\":\"acquire\",\"token\":99999999999999999999}\n";
-    check(&bench, json, "fenced", &[]).refuses(254, &["line 2: "]);
+    expect![[r#"
+        picklock: `file`: line 2: not an event: a number too large to be read exactly at column 67
+        exit code 254
+    "#]]
+    .assert_eq(&check(&bench, json, "fenced", &[]).to_string());
 }
 
 #[test]
@@ -256,13 +329,22 @@ fn what_goes_wrong_first_is_named() {
         ("1", "release", "nil", "nil"),
         ("2", "acquire", "nil", "3"),
     ]);
-    let output = check(&bench, text, "fenced", &[]);
-    assert_eq!(output.code, 1, "{output:?}");
-    assert!(
-        output.flat().contains("process 1's acquire with token 9 (lines 3 to 4) can be"),
-        "{output:?}"
-    );
-    assert!(output.flat().contains("Just before, it was held by process 0."), "{output:?}");
+    expect![[r#"
+        ✗ fenced  violated  4 operations by 3 processes
+
+          process 1's acquire with token 9 (lines 3 to 4) can be put nowhere, whatever
+          is done with the rest.
+
+          Beside it stands process 0's acquire (lines 1 to 2).
+
+          Just before, it was held by process 0.
+
+        Note: of 3 grants, 2 said a fencing token; only those are compared
+
+        VIOLATED
+        exit code 1
+    "#]]
+    .assert_eq(&check(&bench, text, "fenced", &[]).to_string());
 }
 
 #[test]
@@ -278,7 +360,11 @@ fn two_readers_are_two_readers_whatever_form_their_grant_has() {
         assert_eq!(fenced.code, if tokens { 0 } else { 2 }, "{fenced:?}\n{text}");
     }
     let mistyped = edn(&[("0", "acquire", ":raed", "true")]);
-    check(&bench, &mistyped, "rw", &[]).refuses(254, &["line 1: no mode is :raed"]);
+    expect![[r#"
+        picklock: `file`: line 1: no mode is :raed: exclusive or shared
+        exit code 254
+    "#]]
+    .assert_eq(&check(&bench, &mistyped, "rw", &[]).to_string());
 }
 
 #[test]
@@ -358,7 +444,12 @@ fn what_is_there_at_first_is_no_operation() {
     let bench = Bench::new();
     let text = edn(&[("0", "read", "nil", "0")]);
     let output = check(&bench, text, "register", &["--initial", "0"]);
-    assert!(output.flat().contains("held 1 operation by 1 process"), "{output:?}");
+    expect![[r#"
+        ✓ register  held  1 operation by 1 process
+
+        HELD
+    "#]]
+    .assert_eq(&output.to_string());
 }
 
 #[test]
@@ -459,23 +550,50 @@ fn a_run_that_was_cut_off_between_two_lines_is_not_green() {
 #[test]
 fn what_was_cut_off_is_judged_up_to_there_and_says_so() {
     let bench = Bench::new();
-    for (text, line) in register("5").iter().zip([5, 5, 4]) {
+    let outputs = register("5").map(|text| {
         let cut = &text[..text.trim_end().len() - 3];
-        let output = check(&bench, cut, "register", &[]);
-        assert_eq!(output.code, 2, "{output:?}\n{cut}");
-        let why = format!("ends in the middle of line {line}, and what is missing");
-        assert!(output.flat().contains(&why), "{output:?}\n{cut}");
-    }
+        check(&bench, cut, "register", &[]).to_string()
+    });
+    expect![[r#"
+        ? register  inconclusive  2 operations by 2 processes: the file ends in the
+                                  middle of line 5, and what is missing may break it
+
+        INCONCLUSIVE
+        exit code 2
+
+        ? register  inconclusive  2 operations by 2 processes: the file ends in the
+                                  middle of line 5, and what is missing may break it
+
+        INCONCLUSIVE
+        exit code 2
+
+        ? register  inconclusive  2 operations by 2 processes: the file ends in the
+                                  middle of line 4, and what is missing may break it
+
+        INCONCLUSIVE
+        exit code 2
+    "#]]
+    .assert_eq(&outputs.join("\n"));
     // What is violated stays so, whatever comes.
     let twice = "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n".repeat(2).replace("- 0", "- 1");
     let cut =
         "- 0 :invoke :acquire nil\n- 0 :ok :acquire nil\n".to_owned() + &twice[..50] + "- 2 :inv";
-    let output = check(&bench, cut, "mutex", &[]);
-    assert_eq!(output.code, 1, "{output:?}");
-    assert!(
-        output.flat().contains("ends in the middle of line 5; this is about what"),
-        "{output:?}"
-    );
+    expect![[r#"
+        ✗ mutex  violated  2 operations by 2 processes
+
+          process 1's acquire (lines 3 to 4) can be put nowhere, whatever is done with
+          the rest.
+
+          Beside it stands process 0's acquire (lines 1 to 2).
+
+          Just before, it was held by process 0.
+
+        Note: the file ends in the middle of line 5; this is about what stands before it
+
+        VIOLATED
+        exit code 1
+    "#]]
+    .assert_eq(&check(&bench, cut, "mutex", &[]).to_string());
 }
 
 #[test]
@@ -611,18 +729,35 @@ fn the_keys_that_go_wrong_are_drawn_first() {
 #[test]
 fn a_report_that_cannot_be_written_does_not_take_the_verdict_away() {
     let bench = Bench::new();
+    let mut errors = String::new();
     for place in ["nowhere/page.html", "/dev/full"] {
         let output = check(&bench, edn(&DOUBLE_HOLD), "mutex", &["--report", place]);
         assert_eq!(output.code, 1, "{output:?}");
         assert!(output.out.ends_with("VIOLATED\n") && !output.out.contains("report"), "{output:?}");
-        assert!(output.err.contains(&format!("cannot write `{place}`")), "{output:?}");
+        errors += &output.err;
         let output = check(&bench, edn(&DOUBLE_HOLD[..1]), "mutex", &["--report", place]);
         assert_eq!(output.code, 255, "{output:?}");
         assert!(output.out.ends_with("HELD\n"), "{output:?}");
+        errors += &output.err;
     }
+    expect![[r#"
+        picklock: cannot write `nowhere/page.html`: No such file or directory (os error 2)
+        picklock: VIOLATED, but not without the errors above
+        picklock: cannot write `nowhere/page.html`: No such file or directory (os error 2)
+        picklock: HELD, but not without the errors above
+        picklock: cannot write `/dev/full`: No space left on device (os error 28)
+        picklock: VIOLATED, but not without the errors above
+        picklock: cannot write `/dev/full`: No space left on device (os error 28)
+        picklock: HELD, but not without the errors above
+    "#]]
+    .assert_eq(&errors);
     let text = edn(&DOUBLE_HOLD);
-    check(&bench, &text, "mutex", &["--report", "./file"])
-        .refuses(254, &["--report would write over the history"]);
+    let output = check(&bench, &text, "mutex", &["--report", "./file"]);
+    expect![[r#"
+        picklock: --report would write over the history `file`
+        exit code 254
+    "#]]
+    .assert_eq(&output.to_string());
     let kept = fs::read_to_string(bench.home.path().join("file")).expect("still there");
     assert_eq!(kept, text);
 }

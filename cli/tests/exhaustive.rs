@@ -3,6 +3,7 @@
 
 use base::{Cause, Causes};
 use checkers::Judgement;
+use expect_test::expect;
 use picklock::exhaustive::{Enumerated, Enumeration, Finding, Found};
 use sim::exhaustive::{EnumerationCase, FaultKind, Sign};
 use std::collections::BTreeSet;
@@ -125,7 +126,7 @@ fn breaks(enumeration: &Enumeration, anomaly: &str, cause: Cause) -> Vec<String>
 fn the_scheduler_alone_breaks_the_lock_as_printed() {
     let printed = lock("zk-rw-as-printed");
     let h27 = breaks(&printed, "reader-writer overlap", Cause::Recipe);
-    assert!(h27.last().unwrap().contains("holds it as well"), "{h27:#?}");
+    expect!["  while client 0 holds it as well"].assert_eq(h27.last().unwrap());
     let h28 = breaks(&printed, "lost wake-up", Cause::Recipe);
     assert!(h28.iter().any(|line| line.contains("fires: Deleted")), "{h28:#?}");
     let h31 =
@@ -155,7 +156,7 @@ fn the_naive_recipes_break_as_their_hazards_say() {
     assert!(lines.iter().filter(|line| line.contains("DEL lock:k0")).count() > 1, "{lines:#?}");
 
     let h20 = breaks(&lock("zk-exclusive-naive"), "lost wake-up", Cause::Recipe);
-    assert!(h20.last().unwrap().contains("watched → no"), "{h20:#?}");
+    expect!["server, for client 0: exists /lock-k0, watched → no"].assert_eq(h20.last().unwrap());
 
     let h23 = lock("zk-sequential-naive").with(fault(FaultKind::Reset));
     let lines = breaks(&h23, "deadlock", Cause::ReplyLost);
@@ -173,7 +174,7 @@ fn a_client_that_sleeps_for_ever_is_a_deadlock() {
     }
     let h42 = printed().with(fault(FaultKind::Expire));
     let lines = breaks(&h42, "deadlock", Cause::HolderPaused);
-    assert!(lines.last().unwrap().contains("has waited long enough"), "{lines:#?}");
+    expect!["client 1 has waited long enough"].assert_eq(lines.last().unwrap());
     breaks(&printed().with(fault(FaultKind::Reset)), "deadlock", Cause::ReplyLost);
 }
 
@@ -300,7 +301,8 @@ fn the_command_says_it_in_words_and_in_json() {
     let output = picklock("explore --exhaustive --algo redis-set-nx-px --ttl unlimited");
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     assert_eq!(output.status.code(), Some(0), "{text}");
-    assert!(text.contains("HELD: the space is exhausted"), "{text}");
+    expect!["HELD: the space is exhausted, and no schedule breaks a promise"]
+        .assert_eq(text.lines().last().unwrap());
 
     let output = picklock("explore --exhaustive --algo zk-rw-as-printed --format json");
     assert_eq!(output.status.code(), Some(1));

@@ -4,7 +4,7 @@
 mod command;
 
 use command::{Bench, CommandOutput, transcript};
-use expect_test::expect_file;
+use expect_test::{expect, expect_file};
 use std::fs;
 use std::path::Path;
 
@@ -242,9 +242,18 @@ fn a_script_on_stdout_stands_there_alone() {
     let again = follow(&cli, "redis-set-nx-px", &printed.out, &[]);
     assert_eq!(again.code, 1, "{again:?}");
     let none = cli.run(&[&test[..], &["--print-script", "-"]].concat());
-    assert!(none.code == 0 && none.out.contains("# There was none."), "{none:?}");
+    assert_eq!(none.code, 0, "{none:?}");
+    expect![[r#"
+        # The faults of a run, as they came:
+        #   picklock test --algo redis-set-nx-px --nemesis none --backend sim --seed 1
+        # There was none.
+    "#]]
+    .assert_eq(&none.out);
     let nowhere = cli.run(&[&test[..], &["--print-script", "nowhere/a.toml"]].concat());
-    nowhere.refuses(255, &["cannot write `nowhere/a.toml`", "--print-script"]);
+    expect![[r#"
+        picklock: cannot write `nowhere/a.toml`: name a file in a folder that exists with --print-script
+        exit code 255
+    "#]].assert_eq(&nowhere.to_string());
 }
 
 /// Runs a script of `scripts/` and returns its output.
@@ -375,8 +384,11 @@ fn a_search_follows_a_script() {
     fs::write(cli.home.path().join("it.toml"), PAUSE.replace("1.5", "2")).expect("written");
     let more = ["--first-seed", "12", "--out", "two.json"];
     cli.run(&[&search[..], &more].concat());
-    cli.run(&["merge", "one.json", "two.json"])
-        .refuses(255, &["script_file is", "1.5 ttl", "2 ttl"]);
+    let merged = cli.run(&["merge", "one.json", "two.json"]);
+    expect![[r#"
+        picklock: `one.json` and `two.json` are of different searches: script_file is {"path":"it.toml","text":"[[fault]]\\naction = \"pause\"\\ntarget = \"holder\"\\nwhen = \"working\"\\nlasts = \"1.5 ttl\"\\n"} and {"path":"it.toml","text":"[[fault]]\\naction = \"pause\"\\ntarget = \"holder\"\\nwhen = \"working\"\\nlasts = \"2 ttl\"\\n"}
+        exit code 255
+    "#]].assert_eq(&merged.to_string());
     let all = cli.run(&[&search[..], &["--exhaustive"]].concat());
     assert_eq!(all.code, 254, "{all:?}");
 }
@@ -391,7 +403,7 @@ fn what_a_backend_cannot_do_is_refused_with_its_line() {
     fs::write(cli.home.path().join("it.toml"), script).expect("written");
     let test = ["test", "--algo", "zk-rw", "--script", "it.toml", "--backend", "docker"];
     let output = cli.run(&test);
-    expect_test::expect![[r#"
+    expect![[r#"
         picklock: `it.toml`, line 8, column 10: real servers cannot have the clock of a server run fast or slow, or stand still: ZooKeeper counts by its monotonic clock, which nobody can set; the faults of this run need it: give --backend sim
           |
         8 | action = "clock-freeze"
@@ -472,9 +484,18 @@ fn minorities_and_majorities_are_drawn_and_nobody_leads_where_all_are_alike() {
         assert_eq!(output.code, 0, "{output:?}");
         assert_eq!(hit_and_leaders(&cli, "fault", "invoke").len(), count, "{target}");
     }
-    for (target, words) in [("leader", "none leads"), ("minority", "too few")] {
-        let output = follow(&cli, "redis-set-nx-px", &pause(target), &[]);
-        assert_eq!(output.code, 254, "{output:?}");
-        assert!(output.err.contains(words), "{output:?}");
-    }
+    let refused = ["leader", "minority"]
+        .map(|target| follow(&cli, "redis-set-nx-px", &pause(target), &[]).to_string());
+    expect![[r#"
+        picklock: `it.toml`, line 5, column 10: the servers of this run are nothing to each other: none leads
+          |
+        5 | target = "leader"
+          |          ^^^^^^^^
+        exit code 254
+        picklock: `it.toml`, line 5, column 10: the servers of this run are too few for a minority of them
+          |
+        5 | target = "minority"
+          |          ^^^^^^^^^^
+        exit code 254
+    "#]].assert_eq(&refused.concat());
 }

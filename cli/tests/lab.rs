@@ -2,6 +2,7 @@
 //! found, shrunk, kept and found again.
 
 use base::Outcome;
+use expect_test::expect;
 use picklock::{
     AcquireError, Grant, Lab, Lock, Mode, Nemesis, Promises, ReleaseError, Removed, Site,
 };
@@ -215,8 +216,9 @@ fn a_mistake_in_what_is_asked_for_is_reported_in_one_line() {
     let kept = tempdir().expect("a folder");
     let error_of = |lab: Lab| lab.check().expect_err("a mistake").to_string();
     let ring = one(Mistake::None, kept.path()).under([Nemesis::PartitionRing]);
-    assert!(error_of(ring).contains("partition-ring needs 5 servers"));
-    assert!(error_of(one(Mistake::None, kept.path()).under([])).contains("Nemesis::None"));
+    expect!["the nemesis partition-ring needs 5 servers that talk to each other, and own on redis has fewer: give --on redis-sentinel or redis-cluster"].assert_eq(&error_of(ring));
+    expect!["a lab needs a fault: give .under([Nemesis::None]) for a run without one"]
+        .assert_eq(&error_of(one(Mistake::None, kept.path()).under([])));
 }
 
 /// A lock whose keeper, a task of its own, renews it while it is held.

@@ -4,7 +4,7 @@
 mod command;
 
 use command::{Bench, transcript};
-use expect_test::expect_file;
+use expect_test::{expect, expect_file};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
@@ -48,34 +48,35 @@ fn a_program_is_not_as_expected_in_the_simulator_which_cannot_run_it() {
 
 #[test]
 fn a_good_lock_that_breaks_and_a_bad_one_that_passes_are_red() {
-    for (entry, why) in [
-        (
-            "[[entry]]\nlock = \"redis-set-nx-px\"\nnemesis = \"pause\"\nexpect = \"held\"\n",
-            "seed 0",
-        ),
+    let mut reasons = String::new();
+    for (entry, code) in [
+        ("[[entry]]\nlock = \"redis-set-nx-px\"\nnemesis = \"pause\"\nexpect = \"held\"\n", 1),
         (
             "[[entry]]\nlock = \"redis-set-nx-px\"\n\
              expect = { exclusion = \"double hold by holder-paused\" }\n",
-            "double hold by holder-paused was not seen",
+            0,
         ),
     ] {
         let (bench, output) =
             run(&format!("{HOLDS}{entry}"), &["--junit", "junit.xml", "--out", "out.json"]);
         assert_eq!(output.code, 1, "{output:?}");
-        assert!(output.out.contains(why), "{output:?}");
         assert!(output.out.contains("NOT AS EXPECTED: 2 entries"), "{output:?}");
         let read = |file| fs::read_to_string(bench.home.path().join(file)).expect("written");
         assert!(read("junit.xml").contains("<failure"), "it is a failed test case");
         let stored: serde_json::Value = serde_json::from_str(&read("out.json")).expect("JSON");
         assert_eq!(stored["entries"][1]["status"], "not-as-expected");
+        let reason = stored["entries"][1]["reason"].as_str().expect("a reason");
+        assert!(output.out.contains(reason), "{output:?}");
+        reasons += &(reason.to_owned() + "\n");
         let folder = stored["entries"][1]["folder"].as_str().expect("the run is kept");
         assert!(bench.home.path().join(folder).join("report.html").is_file());
-        assert_eq!(
-            bench.run(&["check", folder]).code,
-            i32::from(why == "seed 0"),
-            "it can be judged"
-        );
+        assert_eq!(bench.run(&["check", folder]).code, code, "it can be judged");
     }
+    expect![[r#"
+        seed 0: exclusion: 13 of 29 grants were given while another hold forbade it
+        double hold by holder-paused was not seen
+    "#]]
+    .assert_eq(&reasons);
 }
 
 #[test]
@@ -145,7 +146,11 @@ fn figures_that_get_worse_than_the_baseline_tolerates_are_red() {
         let args = ["suite", "suite.toml", "--seeds", "5", "--baseline", "base.json"];
         bench.run(&[&args[..], more].concat())
     };
-    run(&[]).refuses(254, &["--update-baseline writes one"]);
+    expect![[r#"
+        picklock: there is no `base.json`; --update-baseline writes one
+        exit code 254
+    "#]]
+    .assert_eq(&run(&[]).to_string());
     assert_eq!(run(&["--update-baseline"]).code, 0);
     assert_eq!(run(&[]).code, 0, "the simulator gives the same figures again");
     let file = bench.home.path().join("base.json");

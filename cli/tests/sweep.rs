@@ -3,6 +3,7 @@
 mod command;
 
 use command::{Bench, CommandOutput};
+use expect_test::expect;
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 use std::fs;
@@ -52,7 +53,8 @@ fn faults_are_as_long_as_they_are_asked_to_be() {
     let more = ["--backend", "sim", "--ttl", "30s", "--fault-scale", "1s", "--time-limit", "20s"];
     let output = bench.run(&[&args[..], &more].concat());
     assert_eq!(output.code, 0, "no pause outlives the ttl: {output:?}");
-    assert!(output.out.contains("--fault-scale 1s"), "the command has it: {output:?}");
+    let command = output.out.lines().find(|line| line.starts_with("run it again"));
+    expect!["run it again     picklock test --algo redis-set-nx-px --nemesis pause-client --backend sim --seed 1 --time-limit 20s --ttl 30s --fault-scale 1s"].assert_eq(command.expect("a command"));
 }
 
 #[test]
@@ -61,11 +63,16 @@ fn a_file_that_cannot_be_written_is_found_before_the_runs_or_leaves_the_table() 
     // Nobody makes files in there, whoever he is.
     let output = bench.run(&[&ARGS[..], &["--svg", "/sys/trade.svg"]].concat());
     output.refuses(255, &["cannot write `/sys/trade.svg`: ", "name another file with --svg"]);
-    for flag in ["--svg", "--html"] {
+    let errors = ["--svg", "--html"].map(|flag| {
         let output = bench.run(&[&ARGS[..], &[flag, "/dev/full"]].concat());
         assert_eq!((output.code, output.out.matches(" of 3").count()), (255, 3), "{output:?}");
-        assert!(output.err.contains("cannot write `/dev/full`: No space left"), "{output:?}");
-    }
+        output.err
+    });
+    expect![[r#"
+        picklock: cannot write `/dev/full`: No space left on device (os error 28)
+        picklock: cannot write `/dev/full`: No space left on device (os error 28)
+    "#]]
+    .assert_eq(&errors.concat());
 }
 
 #[test]

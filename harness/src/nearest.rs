@@ -46,17 +46,21 @@ impl Unlisted {
 #[cfg(test)]
 mod tests {
     use super::unknown;
+    use expect_test::expect;
 
     #[test]
     fn the_nearest_names_come_first() {
         let locks = ["redis-set-nx-px", "redis-getset", "zk-rw", "zk-rw-as-printed"];
-        let message = unknown("lock", "zk-wr", &locks);
-        assert!(message.contains("did you mean zk-rw"), "{message}");
-        assert!(!message.contains("redis-getset"), "{message}");
-        assert!(unknown("command", "EXPRIE", &["get", "expire"]).contains("did you mean expire?"));
-        assert!(
-            unknown("lock", "zk-rw", &["zk-rw", "redlock"]).contains("there are zk-rw, redlock")
-        );
-        assert!(unknown("lock", "qqq", &locks).contains("there are redis-set-nx-px, redis-getset"));
+        let lines = [
+            unknown("lock", "zk-wr", &locks),
+            unknown("command", "EXPRIE", &["get", "expire"]),
+            unknown("lock", "zk-rw", &["zk-rw", "redlock"]),
+            unknown("lock", "qqq", &locks),
+        ];
+        expect![[r#"
+            there is no lock `zk-wr`; did you mean zk-rw, zk-rw-as-printed?
+            there is no command `EXPRIE`; did you mean expire?
+            there is no lock `zk-rw`; there are zk-rw, redlock
+            there is no lock `qqq`; there are redis-set-nx-px, redis-getset, zk-rw, zk-rw-as-printed"#]].assert_eq(&lines.join("\n"));
     }
 }

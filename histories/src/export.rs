@@ -60,6 +60,7 @@ mod tests {
     use super::*;
     use crate::reading::{Entries, Entry};
     use base::{Action, Effect, F, Fault, FaultEvent, History, Node};
+    use expect_test::expect;
 
     fn entries(text: &str) -> Vec<Entry> {
         let read: Result<Vec<Entry>, _> = Entries::open(text.as_bytes(), None).unwrap().collect();
@@ -89,8 +90,7 @@ mod tests {
         history.push(heal);
         let lines: Vec<String> = history.events().iter().map(|event| edn(event) + "\n").collect();
         assert!(lines[0].trim_end().chars().all(|c| !base::is_hidden(c)), "{}", lines[0]);
-        assert!(lines[2].contains(":process :nemesis, :type :info, :f :heal"), "{}", lines[2]);
-        assert!(lines[2].contains("\"process state T\""), "{}", lines[2]);
+        expect![[r#"{:index 2, :time 9, :process :nemesis, :type :info, :f :heal, :value nil, :fault {"effect" {"amount" 3, "what" "process state T"}, "fault" {"kind" "pause", "node" {"client" 1}}, "id" 1}}"#]].assert_eq(lines[2].trim_end());
         let mut ours = entries(&history.to_jsonl());
         // The header is a line more.
         ours.iter_mut().for_each(|entry| entry.line -= 1);

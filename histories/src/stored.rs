@@ -138,8 +138,11 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let text = sample().to_jsonl();
-        assert!(text.contains(r#""process":1,"type":"invoke","f":"acquire","key":"k0""#), "{text}");
-        assert!(text.contains(r#""process":"nemesis""#), "{text}");
+        expect![[r#"
+            {"picklock_history":2}
+            {"index":0,"time_ns":5,"process":1,"type":"invoke","f":"acquire","key":"k0","mode":"exclusive"}
+            {"index":1,"time_ns":9,"process":"nemesis","type":"info","f":"heal","fault":{"id":1,"fault":{"kind":"pause","node":{"client":1}},"effect":{"what":"process state T","amount":3}}}
+        "#]].assert_eq(&text);
         let parsed = read(text.as_bytes()).unwrap();
         assert_eq!(parsed.history, sample());
         assert!(!parsed.cut_off);

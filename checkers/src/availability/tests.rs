@@ -2,6 +2,7 @@
 
 use super::Availability;
 use crate::picture::Gallery;
+use expect_test::expect;
 
 const THREE: Gallery = Gallery {
     checker: &Availability,
@@ -121,7 +122,7 @@ fn with_a_majority_down_nothing_is_promised() {
         p0       | A=R a----------------------------------A=R
         crash s0 |    [                               ]
         crash s1 |    [                               ]",
-        "no minority",
+        expect!["no minority of the servers was down"],
     );
 }
 
@@ -139,7 +140,7 @@ fn half_of_them_are_no_minority() {
         p0       | A=R a----------------------------------A=R
         crash s0 |    [                               ]
         crash s1 |    [                               ]",
-        "no minority",
+        expect!["no minority of the servers was down"],
     );
 }
 
@@ -151,7 +152,7 @@ fn a_server_that_is_heard_and_does_not_hear_is_not_down() {
         p1        |     a----------------------------------A=R
         cut s0>s1 |    [                               ]
         cut s0>s2 |    [                               ]",
-        "no minority",
+        expect!["no minority of the servers was down"],
     );
 }
 
@@ -162,7 +163,7 @@ fn a_server_whose_clock_is_wrong_is_not_down() {
         p0        | A=R                                  A=R
         p1        |     a----------------------------------A=R
         freeze s0 |    [                               ]",
-        "no minority",
+        expect!["no minority of the servers was down"],
     );
 }
 
@@ -172,7 +173,7 @@ fn too_short_to_tell() {
         "
         p0       | A=R a----------A=R
         crash s0 |    [        ]",
-        "never for the 2 s",
+        expect!["a minority was down 1 time, never for the 2 s that would tell"],
     );
 }
 
@@ -183,7 +184,7 @@ fn whoever_held_it_throughout_is_a_reason() {
         p0       | A=======================================R
         p1       |     a-------------------------------------A=R
         crash s0 |    [                               ]",
-        "never for",
+        expect!["a minority was down 1 time, never for the 2 s that would tell"],
     );
 }
 
@@ -200,7 +201,7 @@ fn whoever_goes_meanwhile_may_take_the_lock_with_him() {
         p0       | A=R a---------------------------------------A=R
         p1       |       a-----------------------?
         crash s2 |    [                                     ]",
-        "never for the",
+        expect!["a minority was down 1 time, never for the 2 s that would tell"],
     );
 }
 
@@ -244,7 +245,7 @@ fn who_asks_again_and_again_has_asked_all_the_time() {
         p0       | A=R                                  A=R
         p1       |     a-!            a-!            a-!    A=R
         crash s0 |    [                               ]",
-        "the only server was down 1 time, never for the",
+        expect!["the only server was down 1 time, never for the 2 s that would tell"],
     );
 }
 

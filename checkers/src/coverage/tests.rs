@@ -7,6 +7,7 @@ use base::{
     Action, ClockChange, Effect, Fault, FaultEvent, History, Node, Outcome, Run, ScriptedFault,
     Verdict,
 };
+use expect_test::{Expect, expect};
 
 /// A run of a lock for one holder at a time.
 fn mutex(text: &str) -> Run {
@@ -21,10 +22,10 @@ fn covered(run: &Run) -> String {
     verdict.summary
 }
 
-fn misses(run: &Run, why: &str) {
+fn misses(run: &Run, expected: Expect) {
     let Verdict { outcome, summary, .. } = Coverage.check(&Case::of(run));
     assert_eq!(outcome, Outcome::Inconclusive, "{summary}");
-    assert!(summary.contains(why), "{summary}");
+    expected.assert_eq(&summary);
 }
 
 const BUSY: &str = "
@@ -79,7 +80,7 @@ fn a_kill_bites_whoever_asks() {
     p2       | a---X
     run      |                Q            E",
     );
-    assert!(covered(&run).contains("1 of 1 fault could"));
+    expect!["10 grants by 2 processes, 5 contended; 1 of 1 fault could have done harm while the lock was held or wanted; first grant 100 ms after the heal"].assert_eq(&covered(&run));
 }
 
 #[test]
@@ -90,14 +91,19 @@ fn a_kill_bites_whoever_frees() {
     p2       |     A==r  X
     run      |                Q            E",
     );
-    assert!(covered(&run).contains("1 of 1 fault could"));
+    expect!["11 grants by 3 processes, 6 contended; 1 of 1 fault could have done harm while the lock was held or wanted; first grant 100 ms after the heal"].assert_eq(&covered(&run));
     let later = busy(
         "
     crash c2 |         [  ]
     p2       |     A==R  X
     run      |                Q            E",
     );
-    misses(&later, "no fault had an effect");
+    misses(
+        &later,
+        expect![
+            "no fault had an effect while the lock was held or wanted (11 grants by 3 processes, 6 contended; 0 of 1 fault could have done harm while the lock was held or wanted; first grant 100 ms after the heal)"
+        ],
+    );
 }
 
 #[test]
@@ -107,22 +113,35 @@ fn those_contend_for_whom_too_few_permits_are_left() {
         (run.info.lock.promises.permits, run.info.lock.promises.shared) = (permits, false);
         run
     };
-    misses(&semaphore(BUSY, 2), "nobody had to wait");
+    misses(
+        &semaphore(BUSY, 2),
+        expect!["nobody had to wait for anybody (10 grants by 2 processes, 0 contended)"],
+    );
     let summary = covered(&semaphore(&BUSY.replace("p1 ", "p1*2 "), 2));
-    assert!(summary.starts_with("10 grants by 2 processes, 5 contended"), "{summary}");
-    misses(&semaphore(&BUSY.replace("p1 ", "p1*2 "), 3), "nobody had to wait");
+    expect!["10 grants by 2 processes, 5 contended"].assert_eq(&summary);
+    misses(
+        &semaphore(&BUSY.replace("p1 ", "p1*2 "), 3),
+        expect!["nobody had to wait for anybody (10 grants by 2 processes, 0 contended)"],
+    );
 }
 
 #[test]
 fn readers_contend_with_writers() {
     let mut run = picture(&BUSY.replacen('A', "S", 3));
-    assert!(covered(&run).starts_with("10 grants"));
+    expect!["10 grants by 2 processes, 5 contended"].assert_eq(&covered(&run));
     run = picture(BUSY);
-    misses(&run, "no reader contended with a writer");
+    misses(
+        &run,
+        expect!["no reader contended with a writer (10 grants by 2 processes, 5 contended)"],
+    );
     // Readers among themselves do not contend at all.
     let readers = picture(&BUSY.replace('A', "S").replace('a', "s"));
-    misses(&readers, "nobody had to wait");
-    misses(&readers, "no reader contended with a writer");
+    misses(
+        &readers,
+        expect![
+            "nobody had to wait for anybody; no reader contended with a writer (10 grants by 2 processes, 0 contended)"
+        ],
+    );
 }
 
 #[test]
@@ -140,22 +159,46 @@ fn it_is_the_same_who_of_a_reader_and_a_writer_was_first() {
 
 #[test]
 fn a_run_without_contention() {
-    misses(&mutex("p0 | ARARARARAR\np1 |            ARARARARAR"), "nobody had to wait");
+    misses(
+        &mutex("p0 | ARARARARAR\np1 |            ARARARARAR"),
+        expect!["nobody had to wait for anybody (10 grants by 2 processes, 0 contended)"],
+    );
 }
 
 #[test]
 fn a_run_with_few_grants_or_one_client() {
-    misses(&mutex("p0 | A=RA=R\np1 | a----A=R"), "fewer than 10 grants");
-    misses(&mutex("p0 | ARARARARARARARARARAR\np1 | a!a!a!a!a!a!"), "2 processes");
+    misses(
+        &mutex("p0 | A=RA=R\np1 | a----A=R"),
+        expect!["fewer than 10 grants (3 grants by 2 processes, 2 contended)"],
+    );
+    misses(
+        &mutex("p0 | ARARARARARARARARARAR\np1 | a!a!a!a!a!a!"),
+        expect!["fewer than 2 processes got the lock (10 grants by 1 process, 0 contended)"],
+    );
 }
 
 #[test]
 fn a_fault_without_effect_or_while_nobody_cared() {
     let after = "run |                Q            E";
-    misses(&busy(&format!("pause c0 |  [ }}\n{after}")), "no fault had an effect");
-    misses(&busy(&format!("pause c4 |  [ ]\n{after}")), "no fault had an effect");
+    misses(
+        &busy(&format!("pause c0 |  [ }}\n{after}")),
+        expect![
+            "no fault had an effect while the lock was held or wanted (10 grants by 2 processes, 5 contended; 0 of 1 fault could have done harm while the lock was held or wanted; first grant 300 ms after the heal)"
+        ],
+    );
+    misses(
+        &busy(&format!("pause c4 |  [ ]\n{after}")),
+        expect![
+            "no fault had an effect while the lock was held or wanted (10 grants by 2 processes, 5 contended; 0 of 1 fault could have done harm while the lock was held or wanted; first grant 300 ms after the heal)"
+        ],
+    );
     // Its client is there, but between its own requests.
-    misses(&busy(&format!("pause c1 |             [ ]\n{after}")), "no fault had an effect");
+    misses(
+        &busy(&format!("pause c1 |             [ ]\n{after}")),
+        expect![
+            "no fault had an effect while the lock was held or wanted (10 grants by 2 processes, 5 contended; 0 of 1 fault could have done harm while the lock was held or wanted; first grant 100 ms after the heal)"
+        ],
+    );
 }
 
 #[test]
@@ -163,7 +206,12 @@ fn a_nemesis_that_did_nothing() {
     let mut run = busy("run |                Q            E");
     run.info.run.nemesis = "pause".into();
     run.info.run.time_limit_ns = 6_000_000_000;
-    misses(&run, "no fault came that could end within 6 s, with a ttl of 1 s");
+    misses(
+        &run,
+        expect![
+            "no fault came that could end within 6 s, with a ttl of 1 s (10 grants by 2 processes, 5 contended; 0 of 0 faults could have done harm while the lock was held or wanted; first grant 300 ms after the quiet phase began)"
+        ],
+    );
 }
 
 #[test]
@@ -171,8 +219,12 @@ fn a_pause_shorter_than_what_is_left_of_a_grant() {
     let paused =
         |pause: &str| busy(&format!("pause c0 |{pause}\nrun |                Q            E"));
     // Its grant was 100 ms old.
-    let short = "no fault went far enough to do harm: client 0 paused for 500 ms; it takes 900 ms";
-    misses(&paused("  [    ]"), short);
+    misses(
+        &paused("  [    ]"),
+        expect![
+            "no fault went far enough to do harm: client 0 paused for 500 ms; it takes 900 ms (10 grants by 2 processes, 5 contended; 0 of 1 fault could have done harm while the lock was held or wanted; first grant 200 ms after the heal)"
+        ],
+    );
     covered(&paused("  [        ]"));
     // Whoever asks for shorter faults gets what was asked for.
     let mut run = paused("  [    ]");
@@ -181,7 +233,12 @@ fn a_pause_shorter_than_what_is_left_of_a_grant() {
     // What is renewed has two thirds of a life before it, however old it is.
     let mut run = paused("  [    ]");
     run.info.lock.longest_hold_permille = 1_000;
-    misses(&run, "it takes 667 ms");
+    misses(
+        &run,
+        expect![
+            "no fault went far enough to do harm: client 0 paused for 500 ms; it takes 667 ms (10 grants by 2 processes, 5 contended; 0 of 1 fault could have done harm while the lock was held or wanted; first grant 200 ms after the heal)"
+        ],
+    );
 }
 
 #[test]
@@ -190,7 +247,12 @@ fn a_pause_of_a_server_shorter_than_a_call() {
     covered(&busy(&format!("pause s0 |  [ ]\n{after}")));
     let mut run = busy(&format!("pause s0 |  [ ]\n{after}"));
     run.info.run.ttl_ns = 4_000_000_000;
-    misses(&run, "server 0 paused for 200 ms; it takes 500 ms");
+    misses(
+        &run,
+        expect![
+            "no fault went far enough to do harm: server 0 paused for 200 ms; it takes 500 ms (10 grants by 2 processes, 5 contended; 0 of 1 fault could have done harm while the lock was held or wanted; first grant 300 ms after the heal)"
+        ],
+    );
 }
 
 #[test]
@@ -207,15 +269,27 @@ fn a_clock_that_is_wrong_by_less_than_the_longest_hold_leaves() {
     };
     misses(
         &wrong_by(300),
-        "clock of server 0 jumped 0.300 s ahead, wrong by 300 ms; it takes 400 ms",
+        expect![
+            "no fault went far enough to do harm: clock of server 0 jumped 0.300 s ahead, wrong by 300 ms; it takes 400 ms (10 grants by 2 processes, 5 contended; 0 of 1 fault could have done harm while the lock was held or wanted; first grant 300 ms after the heal)"
+        ],
     );
     covered(&wrong_by(500));
 }
 
 #[test]
 fn nothing_was_granted_after_the_heal() {
-    misses(&busy("pause c0 |  [ ]\nrun |                              Q  E"), "in the quiet phase");
-    misses(&busy("pause c0 |  [ ]"), "before its faults were healed");
+    misses(
+        &busy("pause c0 |  [ ]\nrun |                              Q  E"),
+        expect![
+            "no fault went far enough to do harm: client 0 paused for 200 ms; it takes 900 ms; nothing was granted in the quiet phase (10 grants by 2 processes, 5 contended; 0 of 1 fault could have done harm while the lock was held or wanted; first grant 300 ms after the heal)"
+        ],
+    );
+    misses(
+        &busy("pause c0 |  [ ]"),
+        expect![
+            "no fault went far enough to do harm: client 0 paused for 200 ms; it takes 900 ms; the run ended before its faults were healed (10 grants by 2 processes, 5 contended; 0 of 1 fault could have done harm while the lock was held or wanted)"
+        ],
+    );
 }
 
 #[test]
@@ -224,7 +298,7 @@ fn advice_fits_what_is_missing() {
     let mut alone = mutex("p0 | ARARARARARARARARARARAR");
     alone.info.run.clients = 1;
     assert_eq!(advice(&alone), ["more --clients"]);
-    misses(&alone, "one client alone has no rival");
+    misses(&alone, expect!["one client alone has no rival (11 grants by 1 process, 0 contended)"]);
     assert_eq!(advice(&mutex("p0 | A=RA=R\np1 | a----A=R")), ["a longer --time-limit"]);
     let short = mutex("pause c0 |  []\np0 | A===RA=R\np1 | a-------A=R");
     assert_eq!(advice(&short), ["a longer --time-limit or a shorter --ttl"]);
@@ -243,10 +317,18 @@ fn a_fault_of_the_script_that_never_came_or_did_nothing() {
     };
     let came = scripted("pause c0 |  [          ]", 3);
     assert_eq!(Coverage.check(&Case::of(&came)).outcome, Outcome::Held);
-    let never = "the fault in line 3 of the script, pause holder, never came";
-    misses(&scripted("pause c0 |  [ ]", 7), never);
-    let idle = "the fault in line 3 of the script, pause holder, had no effect";
-    misses(&scripted("pause c0 |  [ }\npause c1 |  [ ]", 3), idle);
+    misses(
+        &scripted("pause c0 |  [ ]", 7),
+        expect![
+            "no fault went far enough to do harm: client 0 paused for 200 ms; it takes 900 ms; the fault in line 3 of the script, pause holder, never came (10 grants by 2 processes, 5 contended; 0 of 1 fault could have done harm while the lock was held or wanted; first grant 300 ms after the heal)"
+        ],
+    );
+    misses(
+        &scripted("pause c0 |  [ }\npause c1 |  [ ]", 3),
+        expect![
+            "no fault went far enough to do harm: client 1 paused for 200 ms; it takes 1 s; the fault in line 3 of the script, pause holder, had no effect (10 grants by 2 processes, 5 contended; 0 of 2 faults could have done harm while the lock was held or wanted; first grant 300 ms after the heal)"
+        ],
+    );
 }
 
 #[test]
@@ -255,14 +337,19 @@ fn the_loss_of_data_matters_to_whoever_held_the_lock_until_the_server_was_back()
     wipe s0  |  [  ]
     run      |                Q            E
     p2       |                 A=R";
-    misses(&busy(run), "nobody held the lock from then until it was back");
+    misses(
+        &busy(run),
+        expect![
+            "no fault went far enough to do harm: server 0 crashed, data lost, and nobody held the lock from then until it was back (11 grants by 3 processes, 6 contended; 0 of 1 fault could have done harm while the lock was held or wanted; first grant 200 ms after the heal)"
+        ],
+    );
     let held = mutex(&format!(
         "{}\n{run}\n    p3       |  A=R A=R",
         BUSY.replace("A=RA=RA=R", "A======RA=R")
     ));
-    assert!(covered(&held).contains("1 of 1 fault could have done harm"));
+    expect!["10 grants by 4 processes, 7 contended; 1 of 1 fault could have done harm while the lock was held or wanted; first grant 100 ms after the heal"].assert_eq(&covered(&held));
     // Its tokens may go back whoever holds it.
     let mut fenced = busy(run);
     fenced.info.lock.promises.fenced = true;
-    assert!(covered(&fenced).contains("1 of 1 fault could have done harm"));
+    expect!["11 grants by 3 processes, 6 contended; 1 of 1 fault could have done harm while the lock was held or wanted; first grant 200 ms after the heal"].assert_eq(&covered(&fenced));
 }

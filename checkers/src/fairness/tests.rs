@@ -3,6 +3,7 @@
 use super::Fairness;
 use crate::picture::{Gallery, judge, picture};
 use base::{Outcome, Verdict};
+use expect_test::expect;
 
 const QUEUE: Gallery = Gallery { checker: &Fairness, info: |info| info.lock.promises.fifo = true };
 
@@ -82,19 +83,26 @@ fn a_holder_that_takes_its_lock_again_overtakes_nobody() {
 #[test]
 fn overtakers_are_counted_up_to_sixteen_a_client() {
     let alone = Gallery { checker: &Fairness, info: |info| info.run.clients = 1 };
-    for (overtakers, expected) in [(12, "at most 12 overtook"), (20, "at most 16 overtook")] {
+    let summaries = [12, 20].map(|overtakers| {
         let grants = "AR".repeat(overtakers);
         let verdict = alone.judge(&format!("p0 | a\np1 |  {grants}"));
-        assert!(verdict.summary.contains(expected), "{verdict:?}");
-    }
+        format!("{overtakers} overtakers: {}\n", verdict.summary)
+    });
+    expect![[r#"
+        12 overtakers: the lock promises no order: at most 12 overtook one acquire, Jain's index 1000 ‰
+        20 overtakers: the lock promises no order: at most 16 overtook one acquire, Jain's index 1000 ‰
+    "#]].assert_eq(&summaries.concat());
 }
 
 #[test]
 fn those_on_another_key_or_who_may_share_overtake_nobody() {
     let any = Gallery { checker: &Fairness, info: |_| {} };
-    for text in ["p0 | a\np1/k1 |  ARARAR", "p0 | s\np1 |  SRSRSR"] {
-        assert!(any.does_not_apply(text).contains("at most 0 overtook"), "{text}");
-    }
+    let pictures = ["p0 | a\np1/k1 |  ARARAR", "p0 | s\np1 |  SRSRSR"];
+    let summaries = pictures.map(|text| any.does_not_apply(text));
+    expect![[r#"
+        the lock promises no order: at most 0 overtook one acquire, Jain's index 200 ‰
+        the lock promises no order: at most 0 overtook one acquire, Jain's index 200 ‰"#]]
+    .assert_eq(&summaries.join("\n"));
 }
 
 #[test]
@@ -112,7 +120,10 @@ fn few_that_come_later_starve_nobody() {
         p1 |  a--------------------------
         p2 |     S=RS=RS=R",
     );
-    assert!(summary.contains("at most 4 overtook one acquire"), "{summary}");
+    expect![
+        "1 grant in the order of the queue; at most 4 overtook one acquire, Jain's index 1000 ‰"
+    ]
+    .assert_eq(&summary);
 }
 
 /// A semaphore of two permits is free for one acquire and not for another, which asks for more.
@@ -150,11 +161,7 @@ fn readers_in_turn(each: usize) -> Verdict {
 fn a_writer_starves_behind_readers_though_there_is_no_queue() {
     let verdict = readers_in_turn(17);
     assert!(verdict.shows("starvation"), "{verdict:?}");
-    let explanation = &verdict.anomalies[0].explanation;
-    assert!(
-        explanation.contains("32 times to those who asked later, which is 16 times its"),
-        "{explanation}"
-    );
+    expect!["process 0 asked at 0.000 s; process 1 acquired at 0.100 s; while process 0 waited, the lock was granted at least 32 times to those who asked later, which is 16 times its fair share"].assert_eq(&verdict.anomalies[0].explanation);
     assert_eq!(readers_in_turn(15).outcome, Outcome::NotApplicable);
 }
 
@@ -250,7 +257,7 @@ fn grants_without_a_place_cannot_be_compared() {
         "
         p0 | A=R
         p1 | a---A=R",
-        "no two grants with a place",
+        expect!["no two grants with a place in a queue, far from any fault"],
     );
 }
 
@@ -262,7 +269,8 @@ fn a_lock_without_an_order_is_only_measured() {
         p0 | a--------A=R
         p1 | A=R A=RA=R",
     );
-    assert!(summary.contains("at most 3 overtook one acquire, Jain's index 800 ‰"), "{summary}");
+    expect!["the lock promises no order: at most 3 overtook one acquire, Jain's index 800 ‰"]
+        .assert_eq(&summary);
     let measures = plain.judge("p0 | A=R").measures;
     assert_eq!(measures.iter().map(|m| m.value).collect::<Vec<_>>(), [0, 500]);
 }

@@ -2,6 +2,7 @@
 
 use super::Fencing;
 use crate::picture::Gallery;
+use expect_test::expect;
 
 const FENCED: Gallery =
     Gallery { checker: &Fencing, info: |info| info.lock.promises.fenced = true };
@@ -104,7 +105,7 @@ fn each_key_counts_for_itself() {
 
 #[test]
 fn one_grant_has_nothing_to_be_compared_with() {
-    FENCED.unclear("p0 | A5=R", "nothing to compare");
+    FENCED.unclear("p0 | A5=R", expect!["no grant came after another: nothing to compare"]);
 }
 
 #[test]

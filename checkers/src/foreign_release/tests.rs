@@ -2,6 +2,7 @@
 
 use super::ForeignRelease;
 use crate::picture::Gallery;
+use expect_test::expect;
 
 const ANY: Gallery = Gallery { checker: &ForeignRelease, info: |_| {} };
 
@@ -288,6 +289,6 @@ fn releases_that_do_not_say_what_they_removed() {
         "
         p0 | A=======R
         p1 |   A===R",
-        "no release says",
+        expect!["no release says what it removed"],
     );
 }

@@ -3,6 +3,7 @@
 use super::Herd;
 use crate::picture::Gallery;
 use base::Wakes;
+use expect_test::expect;
 
 const NEXT: Gallery =
     Gallery { checker: &Herd, info: |info| info.lock.promises.wakes = Some(Wakes::Next) };
@@ -159,7 +160,7 @@ fn nobody_had_to_be_woken() {
         "
         p0 | A==R
         p1 |      A=R",
-        "nobody was woken",
+        expect!["nobody was woken"],
     );
 }
 
@@ -187,7 +188,7 @@ fn who_declares_a_herd_is_only_measured() {
         p1 | a---n
         p2 | a---nA=R",
     );
-    assert!(summary.contains("one release woke at most 2"), "{summary}");
+    expect!["it declares that it wakes everybody who waits: 2 wake-ups; one release woke at most 2, one arrival at most 0"].assert_eq(&summary);
     let measures = all.judge("p0 | A==R\np1 | a---n\np2 | a---nA=R\np3 | a----n").measures;
     assert_eq!(measures.iter().map(|m| m.value).collect::<Vec<_>>(), [3, 1, 3, 0]);
     let polls = Gallery { checker: &Herd, info: |_| {} };

@@ -2,6 +2,7 @@
 
 use super::Independence;
 use crate::picture::Gallery;
+use expect_test::expect;
 
 const TWO: Gallery = Gallery { checker: &Independence, info: |_| {} };
 
@@ -72,7 +73,7 @@ fn two_chances_show_little() {
         "
         p0    | A====R    A====R
         p1/k1 |  a-----A=R a-----A=R",
-        "2 chances",
+        expect!["2 chances to be granted a free lock while another was held, 0 taken"],
     );
 }
 
@@ -104,7 +105,7 @@ fn a_tenth_of_the_ttl_is_a_chance_and_less_is_none() {
         "
         p1/k1 |    aA=R      aA=R      aA=R
         p0    | A==R      A==R      A==R",
-        "0 chances",
+        expect!["0 chances to be granted a free lock while another was held, 0 taken"],
     );
 }
 
@@ -114,7 +115,7 @@ fn who_holds_the_other_lock_itself_has_no_chance() {
         "
         p0    | A====R    A====R    A====R
         p0/k1 |  a-----A=R a-----A=R a-----A=R",
-        "0 chances",
+        expect!["0 chances to be granted a free lock while another was held, 0 taken"],
     );
 }
 
@@ -124,7 +125,7 @@ fn who_is_refused_while_the_other_is_held_took_no_chance_and_missed_none() {
         "
         p0    | A====R    A====R    A====R
         p1/k1 |  a-!       a-!       a-!",
-        "0 chances",
+        expect!["0 chances to be granted a free lock while another was held, 0 taken"],
     );
 }
 
@@ -135,14 +136,14 @@ fn who_is_overtaken_or_comes_while_it_is_released_had_a_rival() {
         p0    | A====R    A====R    A====R
         p1/k1 |  a-----A=R a-----A=R a-----A=R
         p2/k1 |   A=R       A=R       A=R",
-        "0 chances",
+        expect!["0 chances to be granted a free lock while another was held, 0 taken"],
     );
     TWO.unclear(
         "
         p0    |   A====R      A====R      A====R
         p2/k1 | A=r---R     A=r---R     A=r---R
         p1/k1 |    a-----A=R   a-----A=R   a-----A=R",
-        "0 chances",
+        expect!["0 chances to be granted a free lock while another was held, 0 taken"],
     );
 }
 
@@ -155,5 +156,8 @@ fn what_it_takes_to_be_granted_a_free_lock_is_seen_in_the_run() {
     slow.rejects(text, "waits for another key", 3);
     // It takes as long where nobody holds the other.
     let takes_long = text.replace("A=R  A=R  A=R ", "a----A=R      ");
-    slow.unclear(&takes_long, "0 chances");
+    slow.unclear(
+        &takes_long,
+        expect!["0 chances to be granted a free lock while another was held, 0 taken"],
+    );
 }

@@ -2,6 +2,7 @@
 
 use super::Perf;
 use crate::picture::Gallery;
+use expect_test::expect;
 
 const ANY: Gallery = Gallery { checker: &Perf, info: |_| {} };
 
@@ -13,8 +14,7 @@ fn times_are_those_between_question_and_answer() {
         p1 | a---A=r-R
         p2 |          |",
     );
-    assert!(summary.contains("to acquire took 200 ms (99 %: 400 ms)"), "{summary}");
-    assert!(summary.contains("to release 200 ms (99 %: 300 ms)"), "{summary}");
+    expect!["2 grants, 2.5 a second; to acquire took 200 ms (99 %: 400 ms), to release 200 ms (99 %: 300 ms)"].assert_eq(&summary);
 }
 
 #[test]
@@ -31,8 +31,8 @@ fn each_time_is_measured() {
 
 #[test]
 fn a_release_of_unknown_outcome_took_no_known_time() {
-    let summary = ANY.measures("p0 | A=r--?");
-    assert!(summary.contains("to release 0 s ("), "{summary}");
+    expect!["1 grant, 2 a second; to acquire took 0 s (99 %: 0 s), to release 0 s (99 %: 0 s)"]
+        .assert_eq(&ANY.measures("p0 | A=r--?"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::Reentrancy;
 use crate::picture::Gallery;
+use expect_test::expect;
 
 const AGAIN: Gallery =
     Gallery { checker: &Reentrancy, info: |info| info.lock.promises.reentrant = true };
@@ -105,7 +106,7 @@ fn nobody_asked_for_what_it_held() {
         "
         p0    | A====R
         p0/k1 |  A==R",
-        "no process asked for what it held",
+        expect!["no process asked for what it held"],
     );
 }
 

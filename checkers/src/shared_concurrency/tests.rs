@@ -2,6 +2,7 @@
 
 use super::SharedConcurrency;
 use crate::picture::Gallery;
+use expect_test::expect;
 
 const SHARED: Gallery = Gallery { checker: &SharedConcurrency, info: |_| {} };
 
@@ -91,7 +92,10 @@ fn a_writer_behind_them_in_the_queue_is_no_reason() {
         p3 |    a----------A4R   a----------A4R   a----------A4R";
     SHARED.rejects(text, "readers one by one", 3);
     let between = text.replace("S3R", "S4R").replace("A4R", "A3R");
-    SHARED.unclear(&between, "0 pairs");
+    SHARED.unclear(
+        &between,
+        expect!["0 pairs of readers that waited for the same writer, 0 entered together"],
+    );
 }
 
 #[test]
@@ -101,7 +105,7 @@ fn who_came_later_or_had_a_writer_before_it_makes_no_pair() {
         p0 | A===R          A===R          A===R
         p1 |  s----S==R      s----S==R      s----S==R
         p2 |      s---S=R        s---S=R        s---S=R",
-        "0 pairs",
+        expect!["0 pairs of readers that waited for the same writer, 0 entered together"],
     );
     SHARED.unclear(
         "
@@ -109,7 +113,7 @@ fn who_came_later_or_had_a_writer_before_it_makes_no_pair() {
         p1 |  s----S=R        s----S=R        s----S=R
         p2 |  s----------S=R  s----------S=R  s----------S=R
         p3 |   a------AR       a------AR       a------AR",
-        "0 pairs",
+        expect!["0 pairs of readers that waited for the same writer, 0 entered together"],
     );
 }
 
@@ -122,7 +126,10 @@ fn a_reader_that_was_gone_at_once_could_not_be_joined() {
         p1 |  s----S==R      s----S==R      s----S==R
         p2 |  s--------S=R   s--------S=R   s--------S=R";
     five_seconds.rejects(text, "readers one by one", 3);
-    five_seconds.unclear(&text.replace("S==R", "S=R "), "0 pairs");
+    five_seconds.unclear(
+        &text.replace("S==R", "S=R "),
+        expect!["0 pairs of readers that waited for the same writer, 0 entered together"],
+    );
 }
 
 #[test]
@@ -132,7 +139,7 @@ fn two_pairs_show_little() {
         p0 | A===R          A===R
         p1 |  s----S==R      s----S==R
         p2 |  s--------S=R   s--------S=R",
-        "2 pairs",
+        expect!["2 pairs of readers that waited for the same writer, 0 entered together"],
     );
 }
 

@@ -29,6 +29,13 @@ impl Bench {
         CommandOutput::from(self.command(args).output().expect("picklock starts"))
     }
 
+    /// Returns a text that names the folder of the latest run, which is called after the time at
+    /// which it began, with `store/latest` in its place.
+    pub fn with_latest(&self, text: &str) -> String {
+        let latest = fs::read_link(self.home.path().join("store/latest")).expect("a run");
+        text.replace(&latest.display().to_string(), "latest")
+    }
+
     /// Runs a test in the simulator.
     pub fn test(&self, algo: &str, nemesis: &str, seed: &str) -> CommandOutput {
         let args = ["test", "--algo", algo, "--nemesis", nemesis, "--seed", seed];

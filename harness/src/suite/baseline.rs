@@ -209,6 +209,7 @@ impl EntryFigures {
 mod tests {
     use super::*;
     use base::Measure;
+    use expect_test::expect;
 
     fn outcome(grants: u64, acquire: u64, schedules: u64) -> EntryOutcome {
         EntryOutcome {
@@ -266,8 +267,10 @@ mod tests {
         let read = |text: &str| Baseline::read(Path::new("b.json"), text);
         assert_eq!(read(&text).expect("a baseline"), baseline());
         let other = text.replace("\"picklock_baseline\":1", "\"picklock_baseline\":9");
-        let error = read(&other).expect_err("another version").to_string();
-        assert!(error.contains("another version"), "{error}");
-        assert!(read("{}").expect_err("none").to_string().contains("`b.json` is no baseline"));
+        let errors =
+            [other.as_str(), "{}"].map(|text| read(text).expect_err("refused").to_string());
+        expect![[r#"
+            `b.json` is a baseline of another version: --update-baseline writes it anew
+            `b.json` is no baseline: missing field `picklock_baseline` at line 1 column 2; --update-baseline writes one"#]].assert_eq(&errors.join("\n"));
     }
 }

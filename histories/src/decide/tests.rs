@@ -6,6 +6,7 @@ use crate::search::Budget;
 use crate::search::random::{Toy, honest};
 use crate::state::ModelState;
 use base::{Mode, Rng};
+use expect_test::expect;
 
 const TAKE: OperationKind = OperationKind::acquire(Mode::Exclusive);
 const SHARE: OperationKind = OperationKind::acquire(Mode::Shared);
@@ -160,10 +161,14 @@ fn a_spent_budget_is_inconclusive() {
             other => panic!("{other:?}"),
         }
     };
-    assert!(with(usize::MAX, 0).contains("time budget"));
-    assert!(with(usize::MAX, 20).contains("time budget"));
-    assert!(with(1 << 20, u64::MAX).contains("memory budget"));
-    assert!(with(0, u64::MAX).contains("memory budget"));
+    let budgets = [(usize::MAX, 0), (usize::MAX, 20), (1 << 20, u64::MAX), (0, u64::MAX)];
+    let reasons = budgets.map(|(memory, limit)| with(memory, limit));
+    expect![[r#"
+        the time budget was spent before it was known
+        the time budget was spent before it was known
+        the memory budget was spent before it was known
+        the memory budget was spent before it was known"#]]
+    .assert_eq(&reasons.join("\n"));
 }
 
 #[test]

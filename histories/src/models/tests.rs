@@ -8,6 +8,7 @@ use crate::search::{Budget, Meter};
 use crate::state::tests::Plain;
 use crate::{Decision, Misfit, Pairing, Reading, decide_by_search};
 use base::Mode;
+use expect_test::expect;
 
 fn parsed(text: &str) -> Result<String, NoModel> {
     text.parse().map(|model: NamedModel| {
@@ -33,9 +34,14 @@ fn what_names_no_model_is_refused_with_the_remedy() {
         Err(NoModel::Bound(line)) => line,
         other => panic!("{text}: {other:?}"),
     };
-    for text in ["semaphore", "semaphore:", "semaphore:0", "semaphore:-1", "semaphore:x"] {
-        assert!(bound(text).contains("number of permits, from 1 on"), "{}", bound(text));
-    }
+    let texts = ["semaphore", "semaphore:", "semaphore:0", "semaphore:-1", "semaphore:x"];
+    expect![[r#"
+        `semaphore` needs the number of permits, from 1 on: write `semaphore:2`
+        `semaphore` needs the number of permits, from 1 on: write `semaphore:2`
+        `semaphore` needs the number of permits, from 1 on: write `semaphore:2`
+        `semaphore` needs the number of permits, from 1 on: write `semaphore:2`
+        `semaphore` needs the number of permits, from 1 on: write `semaphore:2`"#]]
+    .assert_eq(&texts.map(bound).join("\n"));
     assert_eq!(bound("mutex:2"), "`mutex` takes no number: write `mutex`");
     assert_eq!(bound("rw:reentrnt"), "`rw` takes no number: write `rw` or `rw:reentrant`");
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use base::Kind;
+use expect_test::expect;
 use std::io;
 
 /// Reads a text: each entry as a few words, and the line in which the text breaks off.
@@ -123,8 +124,9 @@ fn what_is_no_history_is_refused() {
 #[test]
 fn a_last_line_without_an_end_is_read_unless_it_was_cut_off() {
     let array = r#"[{"process": 0, "type": "invoke", "f": "acquire"}]"#;
-    let refused = Entries::open(array.as_bytes(), None).unwrap().next();
-    assert!(refused.is_some_and(|it| it.unwrap_err().to_string().contains("an array")));
+    let refused = Entries::open(array.as_bytes(), None).unwrap().next().unwrap();
+    expect!["line 1: an array; write one object a line, no brackets around"]
+        .assert_eq(&refused.unwrap_err().to_string());
     let cut_off = &array[1..array.len() - 4];
     assert!(Entries::open(cut_off.as_bytes(), None).unwrap().next().is_none());
 }

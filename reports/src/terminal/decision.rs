@@ -62,8 +62,17 @@ mod tests {
         };
         let text =
             decision(&decided, Style { colour: false, unicode: false, width: 80, piped: true });
-        assert!(text.starts_with("X mutex  violated  4 operations\n"), "{text}");
-        assert!(text.contains("\n  process 1's acq\\u{1b}[2Juire can be put nowhere\n"), "{text}");
-        assert!(text.ends_with("\n\nreport           page.html\n\nVIOLATED\n"), "{text}");
+        expect_test::expect![[r#"
+            X mutex  violated  4 operations
+
+              process 1's acq\u{1b}[2Juire can be put nowhere
+
+            Note: cut off at line 9
+
+            report           page.html
+
+            VIOLATED
+        "#]]
+        .assert_eq(&text);
     }
 }

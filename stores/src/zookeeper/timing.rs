@@ -146,6 +146,7 @@ pub enum TimingError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     fn ms(n: u64) -> Duration {
         Duration::from_millis(n)
@@ -164,16 +165,23 @@ mod tests {
 
     #[test]
     fn what_no_ensemble_would_do_is_refused_by_name() {
-        let refusal = |session, tick: Option<u64>, sync_limit| {
-            let timing = Timing::of(ms(session)).with(tick.map(ms), sync_limit);
-            timing.check(ms(session)).expect_err("refused").to_string()
-        };
-        assert!(refusal(400, None, None).contains("give 500ms or more"));
-        assert!(refusal(2_000, Some(2_000), None).contains("2 to 20 ticks, 4s to 40s"));
-        assert!(refusal(2_000, Some(50), None).contains("--tick 50ms"));
-        assert!(refusal(2_000, None, Some(0)).contains("--sync-limit 0"));
-        let fine = Timing::of(ms(2_000)).with(Some(Duration::from_micros(333_333)), None);
-        assert!(fine.check(ms(2_000)).expect_err("refused").to_string().contains("milliseconds"));
+        let refusals = [
+            (ms(400), None, None),
+            (ms(2_000), Some(ms(2_000)), None),
+            (ms(2_000), Some(ms(50)), None),
+            (ms(2_000), None, Some(0)),
+            (ms(2_000), Some(Duration::from_micros(333_333)), None),
+        ]
+        .map(|(session, tick, sync_limit)| {
+            let timing = Timing::of(session).with(tick, sync_limit);
+            timing.check(session).expect_err("refused").to_string()
+        });
+        expect![[r#"
+            --ttl 400ms is too short for a session of ZooKeeper's: give 500ms or more
+            --ttl 2s is out of range for --tick 2s: a server grants sessions of 2 to 20 ticks, 4s to 40s
+            --ttl 2s is out of range for --tick 50ms: a server grants sessions of 2 to 20 ticks, 100ms to 1s
+            --sync-limit 0 is out of range: give 1 to 1000
+            --tick 333ms 333us is no whole number of milliseconds"#]].assert_eq(&refusals.join("\n"));
         let life = Timing::of(ms(4_000)).with(Some(ms(2_000)), Some(5));
         assert_eq!(life.check(ms(4_000)), Ok(()));
         assert_eq!(Timing::stored(life.ensemble()), life);

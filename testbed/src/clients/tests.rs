@@ -4,6 +4,7 @@ use super::*;
 use crate::clock::RunClock;
 use crate::notices::{NoticeReceiver, notices};
 use base::{Command as Op, Message};
+use expect_test::expect;
 use nix::sys::signal::Signal;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -51,6 +52,14 @@ impl Rig {
         assert_eq!(self.next().await.notice, Notice::Client { process: 3, response });
     }
 
+    /// The reason that is given for the client's death.
+    async fn death(&mut self) -> String {
+        match self.next().await.notice {
+            Notice::Died { process: 3, error } => error,
+            other => panic!("{other:?}"),
+        }
+    }
+
     async fn is_silent(&mut self) -> bool {
         let mut messages = Vec::new();
         self.inbox.take(Duration::from_millis(50), &mut messages).await.unwrap();
@@ -86,11 +95,7 @@ async fn a_killed_client_is_gone_and_no_news() {
 async fn a_client_that_ends_by_itself_has_died_after_its_last_line() {
     let mut rig = rig(r#"echo '{"id":7,"type":"ok"}'; exit 3"#);
     rig.answers(7).await;
-    let died = rig.next().await.notice;
-    assert!(
-        matches!(&died, Notice::Died { process: 3, error } if error.contains("exit status: 3")),
-        "{died:?}"
-    );
+    expect!["it ended by itself (exit status: 3)"].assert_eq(&rig.death().await);
     assert!(!rig.client.kill().await, "it was not this that killed it");
 }
 
@@ -138,24 +143,29 @@ async fn a_client_asked_to_exit_is_no_news_when_it_does() {
 #[tokio::test]
 async fn a_line_that_means_nothing_ends_the_client() {
     let mut rig = rig("echo hello; exec sleep 1000");
-    let died = rig.next().await.notice;
-    assert!(matches!(&died, Notice::Died { error, .. } if error.contains("hello")), "{died:?}");
+    expect!["it wrote a line to stdout that is no response (expected value at line 1 column 1): `hello` (whatever else it says belongs on stderr)"].assert_eq(&rig.death().await);
 }
 
 #[tokio::test]
 async fn a_client_that_cannot_do_what_it_is_asked_for_ends_and_says_why() {
-    let cases = [
-        (r#""fail","code":"unsupported","error":"no readers""#, "as it says: no readers"),
-        (r#""fail","code":"connection""#, "`connection`"),
-        (r#""info","code":"busy""#, "which is `fail`"),
-        (r#""ok","code":"busy""#, "it said `ok` with the code `busy`"),
-        (r#""fail","code":"no-such-code""#, "unknown variant `no-such-code`"),
-    ];
-    for (answer, words) in cases {
+    let mut deaths = String::new();
+    for answer in [
+        r#""fail","code":"unsupported","error":"no readers""#,
+        r#""fail","code":"connection""#,
+        r#""info","code":"busy""#,
+        r#""ok","code":"busy""#,
+        r#""fail","code":"no-such-code""#,
+    ] {
         let mut rig = rig(&format!("echo '{{\"id\":1,\"type\":{answer}}}'; exec sleep 1000"));
-        let died = rig.next().await.notice;
-        assert!(matches!(&died, Notice::Died { error, .. } if error.contains(words)), "{died:?}");
+        deaths += &format!("{answer}: {}\n", rig.death().await);
     }
+    expect![[r#"
+        "fail","code":"unsupported","error":"no readers": it cannot do what it was asked for, as it says: no readers
+        "fail","code":"connection": it said `fail` with the code `connection` (a connection broke before the answer), which is `info`
+        "info","code":"busy": it said `info` with the code `busy` (somebody else has the lock), which is `fail`
+        "ok","code":"busy": it said `ok` with the code `busy` (somebody else has the lock)
+        "fail","code":"no-such-code": it wrote a line to stdout that is no response (unknown variant `no-such-code`, expected one of `busy`, `timeout`, `not-held`, `unsupported`, `connection`, `server` at line 1 column 44): `{"id":1,"type":"fail","code":"no-such-code"}` (whatever else it says belongs on stderr)
+    "#]].assert_eq(&deaths);
 }
 
 #[tokio::test]

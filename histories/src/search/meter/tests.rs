@@ -3,6 +3,7 @@
 use super::{BLOCK, Budget, Meter, SpentBudget, TICKS};
 use crate::operation::{Ended, Operation, OperationKind};
 use crate::{Decision, decide_by_search};
+use expect_test::expect;
 
 /// Returns what this makes of a budget of so much memory and so many looks at the clock, and how
 /// often the clock was looked at.
@@ -75,8 +76,12 @@ fn what_it_takes_to_learn_what_large_sets_hold_is_on_the_budget() {
     let (why, looks) = spent("set", &growing(50), 680_000);
     assert_eq!(why, None);
     assert!(looks as usize * TICKS > 49 * 50 * 200 / 2, "{looks}");
-    assert!(spent("set", &growing(50), 650_000).0.unwrap().contains("memory"));
-    assert!(spent("set", &growing(80), usize::MAX).0.unwrap().contains("time"));
+    let reasons = [(50, 650_000), (80, usize::MAX)]
+        .map(|(reads, memory)| spent("set", &growing(reads), memory).0.unwrap());
+    expect![[r#"
+        the memory budget was spent before it was known
+        the time budget was spent before it was known"#]]
+    .assert_eq(&reasons.join("\n"));
     // Those who see the same share it.
     let last = OperationKind::Members { values: Some([19_999].into()) };
     let mut same = vec![op(0, 0, first(20_000))];
@@ -101,7 +106,8 @@ fn steps_from_large_sets_are_large_ones() {
 fn each_operation_takes_its_part() {
     let write = |n: u64| op(0, n * 2, OperationKind::Write { value: None });
     let operations: Vec<Operation> = (0..1_000).map(write).collect();
-    assert!(spent("register", &operations, 100_000).0.unwrap().contains("memory"));
+    expect!["the memory budget was spent before it was known"]
+        .assert_eq(&spent("register", &operations, 100_000).0.unwrap());
     assert_eq!(spent("register", &operations, 200_000).0, None);
 }
 

@@ -175,16 +175,14 @@ pub fn watch_line(line: &str) -> WatchLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn a_transaction_creates_a_key_or_finds_it() {
         let create = Request::Create { key: "k".into(), value: "v".into(), lease: 7 };
         let (path, body) = written(&create);
         assert_eq!(path, "/v3/kv/txn");
-        assert!(
-            body.contains(r#""request_put":{"key":"aw==","lease":"7","value":"dg=="}"#),
-            "{body}"
-        );
+        expect![[r#"{"compare":[{"create_revision":"0","key":"aw==","result":"EQUAL","target":"CREATE"}],"failure":[{"request_range":{"key":"aw=="}}],"success":[{"request_put":{"key":"aw==","lease":"7","value":"dg=="}}]}"#]].assert_eq(&body);
         let created = r#"{"header":{"revision":"2"},"succeeded":true,"responses":[]}"#;
         assert_eq!(read(&create, 200, created), Ok(Reply::Created { revision: 2 }));
         let found = r#"{"header":{"revision":"3"},"responses":[{"response_range":{"kvs":[
@@ -200,11 +198,7 @@ mod tests {
     fn the_names_that_begin_alike_are_a_range() {
         let (path, body) = written(&Request::GetLast { prefix: "k/".into(), before: 5 });
         assert_eq!(path, "/v3/kv/range");
-        assert!(
-            body.contains(r#""key":"ay8=","#) && body.contains(r#""range_end":"azA=","#),
-            "{body}"
-        );
-        assert!(body.contains(r#""max_create_revision":"4""#), "{body}");
+        expect![[r#"{"key":"ay8=","limit":"1","max_create_revision":"4","range_end":"azA=","sort_order":"DESCEND","sort_target":"CREATE"}"#]].assert_eq(&body);
     }
 
     #[test]
