@@ -9,7 +9,7 @@ use crate::stretches::Stretches;
 use base::{Event, F, Facts, Leases, Run};
 use hashbrown::HashMap;
 use histories::holds::{Claim, Claims};
-use histories::sweep::{Conflict, Rule, sweep};
+use histories::line_sweep::{Conflict, Rule, conflicts};
 use rustc_hash::FxBuildHasher;
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -59,7 +59,7 @@ impl<'a> Evidence<'a> {
             1 => Rule::Others,
             permits => Rule::Permits(permits),
         };
-        let conflicts = sweep(&claims, rule);
+        let conflicts = conflicts(&claims, rule);
         let events = || claims.run_events.iter().filter_map(|at| run.history.get(*at));
         let (fault_spans, phase) = (FaultSpan::of(events()), QuietPhase::of(events()));
         Self {

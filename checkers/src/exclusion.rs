@@ -1,7 +1,7 @@
 //! `exclusion`: did two clients believe that they held the lock at once?
 //!
 //! **Decides** mutual exclusion, from what clients believe alone: the definite holds of
-//! [`holds`](histories::holds), by the sweep of [`sweep`](histories::sweep), which is exact.
+//! [`holds`](histories::holds), by the [line sweep](histories::line_sweep), which is exact.
 //! Anomalies are `double hold` (two exclusive holds overlap, or the holds of a semaphore have more
 //! permits than there are) and `reader-writer overlap` (an exclusive and a shared one do). Each
 //! counts the grants that were given while other holds forbade them.
@@ -11,7 +11,7 @@
 //! with fewer than two grants is inconclusive.
 //!
 //! **Source.** Jepsen's mutex model, decided by intervals instead of by search; the reason why
-//! that is the same stands in [`sweep`](histories::sweep).
+//! that is the same stands in [`line_sweep`](histories::line_sweep).
 
 use crate::causes::{self, Occurrence, by_cause};
 use crate::evidence::Evidence;
@@ -20,7 +20,7 @@ use crate::words::{count, process};
 use crate::{Case, Checker};
 use base::{Anomaly, Event, F, Kind, Outcome, Verdict, phrases};
 use histories::holds::{Claim, Claims};
-use histories::sweep::{Conflict, Overlap};
+use histories::line_sweep::{Conflict, Overlap};
 use std::collections::BTreeSet;
 
 /// The mutual exclusion checker.

@@ -1,15 +1,13 @@
 //! From a history to a verdict: no files, no clock, no drawing.
 //!
 //! A checker is one file and one line of [`CHECKERS`]; the header of its file is its manual entry.
-//! A part of the run that several of them need is read once, into a [`Case`]: [`holds`] reads the
-//! claims to each lock and their holds, [`faults`] reads the faults and their times. [`sweep`]
-//! finds holds that overlap against the rules.
+//! A part of the run that several of them need is read once, into a [`Case`]:
+//! [`holds`](histories::holds) reads the claims to each lock and their holds, [`faults`] reads the
+//! faults and their times, and [`line_sweep`](histories::line_sweep) finds holds that overlap
+//! against the rules.
 //!
 //! Deciding comes first and explaining after it: [`Checker::check`] names the events that prove an
 //! anomaly, and when all verdicts stand, [`Checker::explain`] tells how it came about.
-//!
-//! [`decide`] holds operations from anywhere against a model of [`MODELS`]: a model is one file and
-//! one line too.
 
 #![warn(missing_docs)]
 

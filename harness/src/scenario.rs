@@ -3,7 +3,7 @@
 
 use base::{RunSpec, Spread, nanos};
 use histories::holds::Claims;
-use histories::sweep::{Rule, sweep};
+use histories::line_sweep::{Rule, conflicts};
 use sim::SimConfig;
 use std::time::Duration;
 use workloads::TestedLock;
@@ -118,7 +118,7 @@ impl Prepared {
         let history = recorder.into_history();
         let claims = Claims::of(&history);
         assert!(
-            sweep(&claims, Rule::Others).is_empty(),
+            conflicts(&claims, Rule::Others).is_empty(),
             "seed {seed}: {} was held twice",
             self.lock.name()
         );

@@ -2,14 +2,14 @@
 //!
 //! This is Jepsen's rule, the *strict* normal form: operations that failed are dropped, those of
 //! unknown outcome may have happened at any time after their begin or not at all, and nothing is
-//! added. Keys are judged one by one: by the [sweep](crate::sweep) where it is exact, else by
-//! [search](crate::search).
+//! added. Keys are judged one by one: by the [line sweep](crate::line_sweep) where it is exact, else
+//! by [search](crate::search).
 
+use crate::line_sweep::strict;
 use crate::models::NamedModel;
 use crate::operation::Operation;
 use crate::search::{Budget, Meter, SearchAnswer, SpentBudget};
 use crate::state::ModelState;
-use crate::sweep::strict;
 
 /// The answer to whether a history is one of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub struct Illegal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Misfit(pub usize);
 
-/// The memory that the sweep takes for an operation, in bytes: its change, twice, and a few
+/// The memory that the line sweep takes for an operation, in bytes: its change, twice, and a few
 /// numbers.
 const SWEPT: usize = 96;
 

@@ -13,7 +13,7 @@
 //! claim of its own, and whatever ends a hold that is not open is passed over. A process that
 //! acquires again what it holds has two claims, of which a release ends the later one.
 
-use crate::sweep::{HoldChange, Holder};
+use crate::line_sweep::{HoldChange, Holder};
 use base::{F, History, Key, Kind, LeaseEnd, Leases, Mode, Removed};
 use std::ops::Range;
 

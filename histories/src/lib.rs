@@ -3,7 +3,7 @@
 //! [`read`] reads a run of ours; [`reading`] reads histories from anywhere as entries, which
 //! [`Pairing`] makes into operations. [`decide`] holds operations against a model of [`MODELS`]: a
 //! model is one file and one line there. [`holds`] reads the claims of clients to each lock and
-//! their holds from a run of ours, and [`sweep`] finds holds that overlap against the rules.
+//! their holds from a run of ours, and [`line_sweep`] finds holds that overlap against the rules.
 
 #![warn(missing_docs)]
 
@@ -12,6 +12,7 @@ mod error;
 mod export;
 mod extract;
 pub mod holds;
+pub mod line_sweep;
 mod models;
 pub mod operation;
 mod pairing;
@@ -21,7 +22,6 @@ pub mod reading;
 mod search;
 mod state;
 mod stored;
-pub mod sweep;
 
 pub use decide::{Decision, Illegal, Misfit, decide, decide_by_search};
 pub use error::HistoryError;

@@ -99,9 +99,9 @@ fn clients(numbers: &[u32]) -> Vec<Node> {
 }
 
 fn halves(view: &View<'_>, rng: &mut Rng) -> Links {
-    let (all, crew) = (shuffled(view, rng), shuffle(view.clients.len() as u32, rng));
+    let (all, shuffled_clients) = (shuffled(view, rng), shuffle(view.clients.len() as u32, rng));
     let (few, many) = all.split_at(all.len() / 2);
-    let (left, right) = crew.split_at(crew.len() / 2);
+    let (left, right) = shuffled_clients.split_at(shuffled_clients.len() / 2);
     let ((few, many), (left, right)) =
         ((servers(few), servers(many)), (clients(left), clients(right)));
     let peers = between(&few, &many).filter(|_| view.peers);
@@ -126,7 +126,8 @@ fn bridge(view: &View<'_>, rng: &mut Rng) -> Links {
 }
 
 fn group(view: &View<'_>, rng: &mut Rng) -> Links {
-    let crew = shuffle(view.clients.len() as u32, rng);
+    let shuffled_clients = shuffle(view.clients.len() as u32, rng);
     let all: Vec<u32> = (0..view.server_count()).collect();
-    between(&clients(&crew[..crew.len().div_ceil(2)]), &servers(&all)).collect()
+    between(&clients(&shuffled_clients[..shuffled_clients.len().div_ceil(2)]), &servers(&all))
+        .collect()
 }

@@ -26,7 +26,7 @@ struct BenchArgs {
     /// The row; all of them when not given.
     #[arg(long, value_name = "NAME", value_parser = names())]
     row: Option<String>,
-    /// The number of acquires and releases in the histories of the sweep.
+    /// The number of acquires and releases in the histories of the line sweep.
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(100..=100_000_000))]
     operations: u64,
     /// The number of rounds, of which the best is reported.

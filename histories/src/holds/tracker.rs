@@ -1,8 +1,8 @@
 //! Reads claims, and accesses of the vault, from a history, event by event.
 
 use super::{Access, AcquireAnswer, Claim, Claims, Ending, HoldEnd, StrayRelease};
+use crate::line_sweep::HoldChange;
 use crate::processes::Processes;
-use crate::sweep::HoldChange;
 use base::{Event, F, Key, Kind, Mode};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;

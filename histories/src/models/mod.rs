@@ -21,10 +21,10 @@ pub(crate) use {
     semaphore::Semaphore, set::Set,
 };
 
+use crate::line_sweep::{Rule, strict::StrictLock};
 use crate::operation::{Operation, OperationKind, Token};
 use crate::search::{Line, Meter, SearchAnswer, SpentBudget, WantedLine};
 use crate::state::ModelState;
-use crate::sweep::{Rule, strict::StrictLock};
 use base::Mode;
 use std::fmt;
 use std::hash::Hash;

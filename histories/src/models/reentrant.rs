@@ -3,10 +3,10 @@
 
 use super::rw::{Does, HolderStep};
 use super::{Around, Model, ModelSpec, is_lock};
+use crate::line_sweep::{Rule, strict::StrictLock};
 use crate::operation::Operation;
 use crate::search::{Meter, SpentBudget, line, search};
 use crate::state::ModelState;
-use crate::sweep::{Rule, strict::StrictLock};
 use base::Mode;
 
 pub(super) const OWNER_MUTEX: ModelSpec = ModelSpec {

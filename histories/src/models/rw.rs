@@ -8,10 +8,10 @@
 //! holders (`reentrant`, `rw:reentrant`).
 
 use super::{Around, BeforeGoal, Between, Model, ModelSpec, is_shared_lock};
+use crate::line_sweep::{Rule, strict::StrictLock};
 use crate::operation::{Operation, OperationKind, Token};
 use crate::search::{Meter, SpentBudget, line, search};
 use crate::state::ModelState;
-use crate::sweep::{Rule, strict::StrictLock};
 use base::Mode;
 use hashbrown::HashSet;
 use rustc_hash::FxBuildHasher;

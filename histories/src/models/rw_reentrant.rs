@@ -7,10 +7,10 @@
 
 use super::rw::{Does, HolderStep};
 use super::{Around, Model, ModelSpec, is_shared_lock};
+use crate::line_sweep::{Rule, strict::StrictLock};
 use crate::operation::{Operation, OperationKind, Token};
 use crate::search::{Meter, SpentBudget, line, search};
 use crate::state::ModelState;
-use crate::sweep::{Rule, strict::StrictLock};
 use base::Mode;
 use smallvec::{SmallVec, smallvec};
 

@@ -2,10 +2,10 @@
 //! give some back. With one permit it is `mutex`: a lock that forgets who holds it, as Knossos' mutex.
 
 use super::{Around, Model, ModelSpec, is_lock};
+use crate::line_sweep::{Rule, strict::StrictLock};
 use crate::operation::{Operation, OperationKind};
 use crate::search::{Meter, SpentBudget, line, search};
 use crate::state::ModelState;
-use crate::sweep::{Rule, strict::StrictLock};
 
 pub(super) const MUTEX: ModelSpec = ModelSpec {
     name: "mutex",

@@ -1,5 +1,5 @@
 //! Tests of models: how they are named, what they know, how they describe their states, and what
-//! they save the search. All by search: the sweep would decide most of it without asking them.
+//! they save the search. All by search: the line sweep would decide most of it without asking them.
 
 use super::{CasRegister, MODELS, Model, NamedModel, NoModel, Rw, Set};
 use crate::operation::{Ended, Operation, OperationKind, Token};

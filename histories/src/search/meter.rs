@@ -5,8 +5,8 @@
 pub struct Budget<'a> {
     /// Bytes that deciding may keep at once, beside the operations.
     pub memory: usize,
-    /// Returns true once the time is over. Asked every few thousand steps of a search; the sweep,
-    /// which is linear in the history, does not ask.
+    /// Returns true once the time is over. Asked every few thousand steps of a search; the line
+    /// sweep, which is linear in the history, does not ask.
     pub expired: &'a mut dyn FnMut() -> bool,
 }
 

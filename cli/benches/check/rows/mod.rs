@@ -4,8 +4,8 @@ use anyhow::Result;
 use base::{History, Run, RunInfo};
 use checkers::check_all;
 use histories::holds::Claims;
+use histories::line_sweep::Rule;
 use histories::operation::Operation;
-use histories::sweep::Rule;
 use histories::{Budget, Decision, decide, decide_by_search};
 use nix::time::{ClockId, clock_gettime};
 use picklock::setup::Setup;
@@ -21,7 +21,7 @@ mod peak;
 
 /// The extent of a measurement.
 pub struct Extent {
-    /// The number of acquires and releases in the histories of the sweep.
+    /// The number of acquires and releases in the histories of the line sweep.
     pub operations: u64,
     /// The number of rounds, of which the best is reported.
     pub rounds: u32,
@@ -89,17 +89,17 @@ pub const ROWS: &[BenchRow] = &[
     },
     BenchRow {
         name: "sweep-claims",
-        summary: "the sweep alone, over claims that are read already",
+        summary: "the line sweep alone, over claims that are read already",
         measure: |args| {
             let claims = Claims::of(&contended(BenchLoad::new(args.operations, 10)));
             best(args, args.operations, || {
-                legal(histories::sweep::sweep(&claims, Rule::Others).is_empty())
+                legal(histories::line_sweep::conflicts(&claims, Rule::Others).is_empty())
             })
         },
     },
     BenchRow {
         name: "sweep-model",
-        summary: "operations against the model `mutex`, which the sweep decides",
+        summary: "operations against the model `mutex`, which the line sweep decides",
         measure: |args| {
             let operations = operations(&contended(BenchLoad::new(args.operations, 10)));
             best(args, args.operations, || decided(decide(model("mutex"), &operations, budget())))
@@ -159,7 +159,7 @@ pub struct RowFigures {
     /// Bytes at the peak of the first round, beyond the history.
     bytes: Option<u64>,
     verdict: &'static str,
-    /// The ratio to the sweep over the same history, in the same rounds.
+    /// The ratio to the line sweep over the same history, in the same rounds.
     ratio: Option<f64>,
 }
 
@@ -170,7 +170,7 @@ impl RowFigures {
 
     pub fn line(&self, row: &BenchRow) -> String {
         let bytes = self.bytes.map(|bytes| format!("{:.0}", self.per_operation(bytes as f64)));
-        let ratio = self.ratio.map(|ratio| format!(", {ratio:.1} times the sweep"));
+        let ratio = self.ratio.map(|ratio| format!(", {ratio:.1} times the line sweep"));
         format!(
             "{:<26} {:>10} {:>10.2} {:>8.1} {:>9}  {}{}",
             row.name,
@@ -241,7 +241,7 @@ fn budget() -> Budget<'static> {
 }
 
 fn believed(history: &History) -> &'static str {
-    legal(histories::sweep::sweep(&Claims::of(history), Rule::Others).is_empty())
+    legal(histories::line_sweep::conflicts(&Claims::of(history), Rule::Others).is_empty())
 }
 
 fn belief(args: &Extent, load: BenchLoad) -> Result<RowFigures> {
@@ -249,7 +249,7 @@ fn belief(args: &Extent, load: BenchLoad) -> Result<RowFigures> {
     best(args, load.operations, || believed(&history))
 }
 
-/// The search is measured on a tenth of what the sweep is: 100 k operations of 1 M.
+/// The search is measured on a tenth of what the line sweep is: 100 k operations of 1 M.
 fn tenth(args: &Extent) -> u64 {
     (args.operations / 10).max(1_000)
 }

@@ -1,4 +1,4 @@
-//! Mutual exclusion by one sweep over the holds, and why that is exact.
+//! Mutual exclusion by one line sweep over the holds, and why that is exact.
 //!
 //! # The question
 //! A history is *right* if its operations can be put on one line, each at a point between its
@@ -85,7 +85,7 @@
 //! may have a writer between them. Both stand in the tests.
 //!
 //! Order is the event index, never the time; a hold that begins where another ends does not touch
-//! it. A property test holds the sweep against the search, and the search against all lines.
+//! it. A property test holds the line sweep against the search, and the search against all lines.
 
 use crate::holds::Claims;
 use base::Mode;
@@ -150,7 +150,7 @@ pub struct Holder {
     pub permits: u32,
 }
 
-/// The definite holds of one key at the place that the sweep has reached.
+/// The definite holds of one key at the place that the line sweep has reached.
 #[derive(Debug, Default)]
 struct DefiniteHolds {
     exclusive: ModeHolds,
@@ -195,7 +195,7 @@ impl DefiniteHolds {
 }
 
 /// One pass over the changes of many keys.
-pub(crate) struct Sweep<H> {
+pub(crate) struct LineSweep<H> {
     rule: Rule,
     holder: H,
     keys: Vec<DefiniteHolds>,
@@ -203,7 +203,7 @@ pub(crate) struct Sweep<H> {
     modes: Vec<Option<Mode>>,
 }
 
-impl<H: Fn(u32) -> Holder> Sweep<H> {
+impl<H: Fn(u32) -> Holder> LineSweep<H> {
     pub(crate) fn new(rule: Rule, keys: usize, holds: usize, holder: H) -> Self {
         let keys = (0..keys).map(|_| DefiniteHolds::default()).collect();
         Self { rule, holder, keys, modes: vec![None; holds] }
@@ -318,12 +318,12 @@ impl<H: Fn(u32) -> Holder> Sweep<H> {
     }
 }
 
-/// The places where clients believe what a lock forbids by this rule, in order. Every offending grant
-/// or upgrade is named once per kind of overlap, however many holds it offends.
-pub fn sweep(claims: &Claims, rule: Rule) -> Vec<Conflict> {
+/// Returns the places where clients believe what a lock forbids by this rule, in order. Every
+/// offending grant or upgrade is named once per kind of overlap, however many holds it offends.
+pub fn conflicts(claims: &Claims, rule: Rule) -> Vec<Conflict> {
     let Claims { claims, changes, keys, .. } = claims;
     let holder = |hold: u32| claims[hold as usize].holder();
-    let mut sweep = Sweep::new(rule, keys.len(), claims.len(), holder);
+    let mut sweep = LineSweep::new(rule, keys.len(), claims.len(), holder);
     let mut conflicts = Vec::new();
     changes.iter().for_each(|change| sweep.step(*change, |conflict| conflicts.push(conflict)));
     conflicts

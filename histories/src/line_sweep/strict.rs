@@ -1,7 +1,7 @@
-//! The sweep on operations from anywhere: their definite holds in the strict normal form, if they
-//! are such that the proof of [`sweep`](crate::sweep) holds.
+//! The line sweep on operations from anywhere: their definite holds in the strict normal form, if
+//! they are such that its [proof](crate::line_sweep) holds.
 
-use super::{HoldChange, Holder, Rule, Sweep};
+use super::{HoldChange, Holder, LineSweep, Rule};
 use crate::operation::{Ended, Operation, OperationKind, Token};
 use crate::places;
 use crate::search::SearchAnswer;
@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
-/// The model as the sweep reads it.
+/// The model as the line sweep reads it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StrictLock {
     /// The sets of holds that are legal.
@@ -66,9 +66,9 @@ pub(crate) fn definite(lock: StrictLock, operations: &[&Operation]) -> Option<Se
         changes.extend(ours.change(id, operation));
     }
     changes.sort_by_key(|change: &HoldChange| change.at);
-    let mut sweep = Sweep::new(Rule::ReadWrite, 1, operations.len(), holder(operations));
+    let mut sweep = LineSweep::new(Rule::ReadWrite, 1, operations.len(), holder(operations));
     for change in changes {
-        let holds = |sweep: &Sweep<_>| -> Vec<(u32, Mode)> {
+        let holds = |sweep: &LineSweep<_>| -> Vec<(u32, Mode)> {
             sweep.active(0).into_iter().filter(|(hold, _)| *hold != change.hold).collect()
         };
         let (before, mut legal) = (holds(&sweep), true);
@@ -148,7 +148,7 @@ fn swept(lock: StrictLock, operations: &[&Operation], until: u64) -> Option<Opti
         }
         changes.sort_by_key(|change| change.at);
     }
-    let mut sweep = Sweep::new(lock.rule, 1, operations.len(), holder(operations));
+    let mut sweep = LineSweep::new(lock.rule, 1, operations.len(), holder(operations));
     for change in changes {
         let mut legal = true;
         sweep.step(change, |_| legal = false);
@@ -197,7 +197,7 @@ fn just_before(lock: StrictLock, operations: &[&Operation], stuck: usize) -> Mod
     let until = operations[stuck].deadline() - 1;
     let mut changes = changes(lock, operations, until).unwrap_or_default();
     changes.sort_by_key(|change| change.at);
-    let mut sweep = Sweep::new(lock.rule, 1, operations.len(), holder(operations));
+    let mut sweep = LineSweep::new(lock.rule, 1, operations.len(), holder(operations));
     changes.into_iter().for_each(|change| sweep.step(change, |_| {}));
     let process = |(hold, mode): (u32, Mode)| (operations[hold as usize].process, mode);
     let holds: Vec<(u32, Mode)> = sweep.active(0).into_iter().map(process).collect();
@@ -220,7 +220,7 @@ fn token(operation: &Operation) -> Option<Token> {
     }
 }
 
-/// The state of a process in the sweep.
+/// The state of a process in the line sweep.
 #[derive(Default)]
 struct ProcessState {
     /// Its last operation was answered here or, if its outcome is unknown, begun.

@@ -1,8 +1,8 @@
-//! The sweep against the search, and both against every line there is, on many small random
-//! histories: in the strict normal form for all locks that the sweep knows, and as clients believe.
+//! The line sweep against the search, and both against every line there is, on many small random
+//! histories: in the strict normal form for all locks that it knows, and as clients believe.
 
 use super::strict::{self, StrictLock};
-use super::{Rule, sweep};
+use super::{Rule, conflicts};
 use crate::holds::Claims;
 use crate::models::{Model, ReentrantModel, ReentrantRw, Rw, Semaphore};
 use crate::operation::{Ended, Operation, OperationKind};
@@ -33,7 +33,7 @@ fn agree<M: Model>(model: M, lock: StrictLock, toy: &Toy) {
         assert_eq!(
             stuck(&answer),
             stuck(&found),
-            "seed {seed}: the sweep says {answer:?}, the search {found:?} of {operations:#?}"
+            "seed {seed}: the line sweep says {answer:?}, the search {found:?} of {operations:#?}"
         );
         if operations.len() <= 12 {
             assert_eq!(
@@ -273,7 +273,7 @@ fn belief_in_permits() {
         let events = 4 + rng.below(28);
         let history = of_permits(&play(&mut rng, events), &mut rng);
         let operations = believed(&history);
-        let right = sweep(&Claims::of(&history), Rule::Permits(4)).is_empty();
+        let right = conflicts(&Claims::of(&history), Rule::Permits(4)).is_empty();
         let model = Semaphore { permits: 4 };
         let found = searched(&model, &operations, usize::MAX);
         let shown = || format!("seed {seed}: {found:?}\n{}", history.to_jsonl());
@@ -295,7 +295,7 @@ fn belief() {
         let events = 4 + rng.below(28);
         let history = play(&mut rng, events);
         let operations = believed(&history);
-        let right = sweep(&Claims::of(&history), Rule::Others).is_empty();
+        let right = conflicts(&Claims::of(&history), Rule::Others).is_empty();
         let found = searched(&Rw { fenced: false }, &operations, usize::MAX);
         let shown = || format!("seed {seed}: {found:?}\n{}", history.to_jsonl());
         assert_eq!(right, found == SearchAnswer::Legal, "{}", shown());

@@ -1,4 +1,4 @@
-//! The two rules that are wrong, and why the sweep is not one of them.
+//! The two rules that are wrong, and why the line sweep is not one of them.
 
 use super::Rule;
 use super::strict::{self, StrictLock};
