@@ -16,7 +16,7 @@ pub enum Precision {
 
 impl Precision {
     /// The precision that suits these times: the finer one if they lie close together and two of
-    /// them would read alike. Over a longer stretch the order says enough.
+    /// them would read alike. Over a longer time the order says enough.
     pub fn for_times(times: &[u64]) -> Self {
         let lowest = times.iter().min().unwrap_or(&0);
         let close = times.iter().all(|t| t - lowest < 100_000_000);

@@ -22,7 +22,7 @@
 //! failures" (2021).
 
 use crate::faults::FaultSpan;
-use crate::stretches::Stretches;
+use crate::intervals::Intervals;
 use crate::words::{count, decided, seconds};
 use crate::{Case, Checker};
 use base::{Anomaly, Cause, Node, Outcome, Verdict};
@@ -55,7 +55,7 @@ impl Checker for Availability {
         }
         let fault_spans = &case.fault_spans;
         let meetings =
-            Stretches::of(fault_spans.iter().map(|o| (o.begin, o.healed.unwrap_or(u64::MAX))));
+            Intervals::of(fault_spans.iter().map(|o| (o.begin, o.healed.unwrap_or(u64::MAX))));
         let minority: Vec<&FaultSpan> = fault_spans
             .iter()
             .filter(|fault_span| hits_minority(case, &meetings, fault_span))
@@ -117,7 +117,7 @@ enum AvailabilityFinding {
 }
 
 /// Returns true if a fault hits servers only, and with all that overlap it fewer than half of them.
-fn hits_minority(case: &Case<'_>, meetings: &Stretches, fault_span: &FaultSpan) -> bool {
+fn hits_minority(case: &Case<'_>, meetings: &Intervals, fault_span: &FaultSpan) -> bool {
     let until = fault_span.healed.unwrap_or(u64::MAX);
     let together = || meetings.meeting(fault_span.begin, until).map(|id| &case.fault_spans[id]);
     let unlike = |other: &FaultSpan| {
@@ -165,12 +165,12 @@ fn server(node: Node) -> Option<u32> {
     }
 }
 
-/// The stretches in which the lock was wanted and held, by time, in nanoseconds.
+/// The intervals in which the lock was wanted and held, by time, in nanoseconds.
 struct Demand<'c, 'a> {
     case: &'c Case<'a>,
-    asking: Stretches,
+    asking: Intervals,
     grants: Vec<&'c Claim>,
-    held: Stretches,
+    held: Intervals,
     /// The events at which a client went, in order.
     gone: Vec<u64>,
 }
@@ -183,9 +183,9 @@ impl<'c, 'a> Demand<'c, 'a> {
         gone.sort_unstable();
         Self {
             case,
-            asking: Stretches::of(claims.iter().map(|claim| times(claim.asking()))),
+            asking: Intervals::of(claims.iter().map(|claim| times(claim.asking()))),
             grants: case.granted_in(0..u64::MAX).collect(),
-            held: Stretches::of(case.claims.grants().filter_map(Claim::definite).map(times)),
+            held: Intervals::of(case.claims.grants().filter_map(Claim::definite).map(times)),
             gone,
         }
     }
@@ -227,11 +227,11 @@ impl<'c, 'a> Demand<'c, 'a> {
     }
 }
 
-/// The length of the longest of these stretches, in the order of their begins, if those no further
+/// The length of the longest of these intervals, in the order of their begins, if those no further
 /// apart than `pause` count as one.
-fn longest(stretches: impl Iterator<Item = (u64, u64)>, pause: u64) -> u64 {
+fn longest(intervals: impl Iterator<Item = (u64, u64)>, pause: u64) -> u64 {
     let (mut longest, mut current): (u64, Option<(u64, u64)>) = (0, None);
-    for (begin, end) in stretches {
+    for (begin, end) in intervals {
         let joined = match current {
             Some((first, last)) if begin <= last.saturating_add(pause) => (first, last.max(end)),
             _ => (begin, end),

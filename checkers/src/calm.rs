@@ -1,10 +1,10 @@
-//! The stretches of a run that no fault disturbs: there, what a lock does is its own doing.
+//! The intervals of a run that no fault disturbs: there, what a lock does is its own doing.
 
 use crate::faults::FaultSpan;
 use base::{History, Run};
 use histories::holds::{AcquireAnswer, Claims, Ending};
 
-/// The troubled stretches of a run, in nanoseconds, merged and in order.
+/// The troubled intervals of a run, in nanoseconds, merged and in order.
 #[derive(Debug)]
 pub(crate) struct Calm<'a> {
     history: &'a History,
@@ -41,19 +41,19 @@ impl<'a> Calm<'a> {
         Self { history, troubled }
     }
 
-    /// Returns true if nothing disturbed the stretch from one event to another, both included.
+    /// Returns true if nothing disturbed the interval from one event to another, both included.
     pub(crate) fn spans(&self, from: u64, to: u64) -> bool {
         let time = |at: u64| self.history.get(at).map_or(self.history.end(), |event| event.time_ns);
         self.spans_times(time(from), time(to))
     }
 
-    /// The same for a stretch between two times, in nanoseconds.
+    /// The same for an interval between two times, in nanoseconds.
     pub(crate) fn spans_times(&self, from: u64, to: u64) -> bool {
         let next = self.troubled.partition_point(|(_, end)| *end < from);
         self.troubled.get(next).is_none_or(|(begin, _)| *begin > to)
     }
 
-    /// Returns the time from when nothing disturbed a stretch between two times up to its end, in
+    /// Returns the time from when nothing disturbed an interval between two times up to its end, in
     /// nanoseconds; `None` if something did at its end.
     pub(crate) fn since(&self, from: u64, to: u64) -> Option<u64> {
         let next = self.troubled.partition_point(|(begin, _)| *begin <= to);

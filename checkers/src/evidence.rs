@@ -4,8 +4,8 @@ use crate::bypass::{self, Bypass, Bypasses};
 use crate::calm::Calm;
 use crate::faults::FaultSpan;
 use crate::groups::Groups;
+use crate::intervals::Intervals;
 use crate::phase::QuietPhase;
-use crate::stretches::Stretches;
 use base::{Event, F, Facts, Leases, Run};
 use hashbrown::HashMap;
 use histories::holds::{Claim, Claims};
@@ -34,16 +34,16 @@ pub struct Evidence<'a> {
     asked: OnceCell<Groups>,
     /// The claims by key and answer.
     answered: OnceCell<Groups>,
-    /// The stretches that no fault disturbs.
+    /// The intervals that no fault disturbs.
     calm: OnceCell<Calm<'a>>,
     /// The acquires that were overtaken.
     bypasses: OnceCell<Bypasses>,
     /// The wake-ups of each process.
     wakes: OnceCell<WokenAt>,
     /// The times of the faults.
-    fault_span_times: OnceCell<Stretches>,
+    fault_span_times: OnceCell<Intervals>,
     /// The definite holds, by the numbers of their claims.
-    holds: OnceCell<Stretches>,
+    holds: OnceCell<Intervals>,
     /// True if a grant has reported its place in the queue.
     tells_places: OnceCell<bool>,
 }
@@ -99,14 +99,14 @@ impl<'a> Evidence<'a> {
         answered.filter(|(_, claim)| claim.granted().is_some())
     }
 
-    /// The claims that were granted in a stretch of the history, in the order of the grants.
-    pub(crate) fn granted_in(&self, stretch: Range<u64>) -> impl Iterator<Item = &Claim> {
+    /// The claims that were granted in an interval of the history, in the order of the grants.
+    pub(crate) fn granted_in(&self, interval: Range<u64>) -> impl Iterator<Item = &Claim> {
         let Claims { claims, answered, .. } = &self.claims;
         let claim = |id: &u32| &claims[*id as usize];
-        let first = answered.partition_point(|id| claim(id).asking().end < stretch.start);
+        let first = answered.partition_point(|id| claim(id).asking().end < interval.start);
         let later = answered[first..].iter().map(claim);
         later
-            .take_while(move |claim| claim.asking().end < stretch.end)
+            .take_while(move |claim| claim.asking().end < interval.end)
             .filter(|claim| claim.granted().is_some())
     }
 
@@ -116,13 +116,13 @@ impl<'a> Evidence<'a> {
         let holds = self.holds.get_or_init(|| {
             // An end is no part of a hold, and what was never granted is met nowhere.
             let last = |hold: Range<u64>| (hold.start, hold.end.saturating_sub(1));
-            Stretches::of(claims.iter().map(|claim| claim.definite().map_or((u64::MAX, 0), last)))
+            Intervals::of(claims.iter().map(|claim| claim.definite().map_or((u64::MAX, 0), last)))
         });
         let met = holds.meeting(at, at).map(|id| &claims[id]);
         met.filter(|claim| claim.key == key).collect()
     }
 
-    /// The stretches of the run that nothing disturbs.
+    /// The intervals of the run that nothing disturbs.
     pub(crate) fn calm(&self) -> &Calm<'a> {
         self.calm.get_or_init(|| Calm::of(self.run, &self.claims, &self.fault_spans))
     }
@@ -132,7 +132,7 @@ impl<'a> Evidence<'a> {
         self.bypasses.get_or_init(|| bypass::bypasses(&self.run.info, &self.claims))
     }
 
-    /// Returns true if the store woke a process in a stretch of the history.
+    /// Returns true if the store woke a process in an interval of the history.
     pub(crate) fn woken(&self, process: u32, during: Range<u64>) -> bool {
         self.last_woken(process, during).is_some()
     }
@@ -143,7 +143,7 @@ impl<'a> Evidence<'a> {
         self.woken(claim.process, bypass.first..claim.asking().end)
     }
 
-    /// Returns the last event at which the store woke a process in a stretch of the history.
+    /// Returns the last event at which the store woke a process in an interval of the history.
     pub(crate) fn last_woken(&self, process: u32, during: Range<u64>) -> Option<u64> {
         let wakes = self.wakes.get_or_init(|| {
             let mut wakes = WokenAt::default();
@@ -166,7 +166,7 @@ impl<'a> Evidence<'a> {
         during_ns: &Range<u64>,
     ) -> impl Iterator<Item = &FaultSpan> {
         let spans = self.fault_span_times.get_or_init(|| {
-            Stretches::of(self.fault_spans.iter().map(|fault_span| {
+            Intervals::of(self.fault_spans.iter().map(|fault_span| {
                 let span = self.span(fault_span);
                 (span.start, span.end)
             }))

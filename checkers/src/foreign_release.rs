@@ -49,8 +49,8 @@ impl Checker for ForeignRelease {
 
     fn check(&self, case: &Case<'_>) -> Verdict {
         // Which worker of a client removed something is no more than inferred.
-        if let Some(books) = case.ownership().filter(|_| case.run.info.workers == 1) {
-            return verdict(case, count_released(case), causes::foreign_releases(case, books));
+        if let Some(ownership) = case.ownership().filter(|_| case.run.info.workers == 1) {
+            return verdict(case, count_released(case), causes::foreign_releases(case, ownership));
         }
         if case.run.info.lock.promises.permits > 1 {
             let why = "nothing tells the permits of a semaphore apart";

@@ -28,6 +28,7 @@ mod foreign_release;
 mod groups;
 mod herd;
 mod independence;
+mod intervals;
 mod judgement;
 mod list;
 mod perf;
@@ -40,7 +41,6 @@ mod release_errors;
 mod shared_concurrency;
 mod stalls;
 mod story;
-mod stretches;
 mod vault;
 mod words;
 

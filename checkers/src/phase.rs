@@ -17,7 +17,7 @@ impl From<&Event> for EventTime {
     }
 }
 
-/// The stretch in which progress is due.
+/// The interval in which progress is due.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QuietPhase {
     /// The last heal before it; `None` when nothing had to be healed.
@@ -55,9 +55,9 @@ impl QuietPhase {
         (self.quiet.index..self.stop.index).contains(&index)
     }
 
-    /// Returns true if a stretch of the history has a part in it.
-    pub(crate) fn meets(&self, stretch: &Range<u64>) -> bool {
-        stretch.start < self.stop.index && self.quiet.index < stretch.end
+    /// Returns true if an interval of the history has a part in it.
+    pub(crate) fn meets(&self, interval: &Range<u64>) -> bool {
+        interval.start < self.stop.index && self.quiet.index < interval.end
     }
 
     /// The part of it that comes after an event.

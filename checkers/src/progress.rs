@@ -20,12 +20,12 @@
 //! A lock that never promises to recover is excused by definite holds alone: a dead client that
 //! keeps it for ever is the very deadlock that is sought.
 //!
-//! Progress is due in every other stretch without a fault in force, too. A lock that somebody asks
+//! Progress is due in every other interval without a fault in force, too. A lock that somebody asks
 //! for, and that nobody is granted for the whole of its bound, and, where a fault of the run is one
 //! of a server or a link, for the length of a quiet phase (in which the servers can recover, too),
 //! is stuck, even if a client that is given up in the end
 //! sets it free. The bound counts from the last excuse or the last heal, and a fault ends the
-//! stretch.
+//! interval.
 //!
 //! A stuck lock is one story, and has one name, the most exact one that the history proves:
 //!
@@ -219,7 +219,7 @@ fn stuck(case: &Case<'_>, findings: &[LockFate]) -> (Vec<Slept>, Vec<Anomaly>) {
     (asleep, by_cause(case, "deadlock", "", left))
 }
 
-/// The locks that are stuck at the end, and of the others the stretches in which they were.
+/// The locks that are stuck at the end, and of the others the intervals in which they were.
 fn all_standstills(case: &Case<'_>, findings: &[LockFate]) -> Vec<Standstill> {
     let at_the_end = |key: usize| {
         let first = findings.get(key)?.first_in_vain()?;
@@ -303,16 +303,16 @@ fn persistent<'a>(
     let time = |at: u64| run.history.get(at).map_or(phase.stop.time, |event| event.time_ns);
     // Asking again and again is asking, unless nobody did for as long as the lock may stay taken.
     let pause = run.info.recovery_ns();
-    let (mut stretch, mut longest) = (None, 0);
+    let (mut interval, mut longest) = (None, 0);
     for (id, claim) in claims.filter(|(_, claim)| phase.meets(&claim.asking())) {
         let begin = time(claim.invoke).max(phase.quiet.time);
         let end = time(claim.asking().end).min(phase.stop.time);
-        let asked_before = stretch.is_some_and(|(_, _, until)| begin <= until);
+        let asked_before = interval.is_some_and(|(_, _, until)| begin <= until);
         // Who is granted it as soon as it asks proves nothing of the time before.
         if claim.granted().is_some() && !asked_before && end - begin <= run.info.pick_up_ns() {
             continue;
         }
-        let (first, since, until) = match stretch {
+        let (first, since, until) = match interval {
             Some((first, since, until)) if begin <= until + pause => (first, since, end.max(until)),
             _ => (id, begin, end),
         };
@@ -320,7 +320,7 @@ fn persistent<'a>(
         if longest >= run.info.settled_ns() {
             return LockFate::Stuck(first);
         }
-        stretch = Some((first, since, until));
+        interval = Some((first, since, until));
     }
     LockFate::TooShort(longest)
 }

@@ -236,8 +236,8 @@ impl<'a> Story<'a> {
         self.run.info.client_of(claim.process)
     }
 
-    /// The faults that hit the client of this claim in a stretch of the history, the relevant two,
-    /// with their heals up to `until`; returns whether there were any.
+    /// The faults that hit the client of this claim in an interval of the history, the relevant
+    /// two, with their heals up to `until`; returns whether there were any.
     pub(crate) fn client_faults(&mut self, claim: &Claim, during: Range<u64>, until: u64) -> bool {
         if !self.pay((self.fault_spans.len() + self.claims.len()) as u64) {
             return false;

@@ -6,10 +6,10 @@
 mod rows;
 
 use picklock::exhaustive::{Enumerated, Enumeration};
+use picklock::named_anomaly::NamedAnomaly;
 use picklock::schedule::{ReadError, Schedule, Shows};
 use picklock::setup::Setup;
 use picklock::shrink::{CutShort, is_robust, is_small, shrink, size, story_of};
-use picklock::sight::ExpectedSight;
 use picklock::simulate;
 use picklock::suite::SuiteEntry;
 use rows::rows;
@@ -129,10 +129,11 @@ fn every_counterexample_is_robust() {
 fn every_violated_row_of_the_table_has_its_counterexamples() {
     let may_write = std::env::var("PICKLOCK_COUNTEREXAMPLES").is_ok_and(|it| it == "write");
     for row in rows() {
-        for (property, sight) in row.expect.sights() {
-            let cause = sight.cause.map_or(String::new(), |cause| format!("{}.json", cause.name()));
-            let anomaly = sight.anomaly.replace(' ', "-");
-            let name = format!("{}+{}+{anomaly}+{cause}", row.lock.name(), row.run.nemesis);
+        for (property, anomaly) in row.expect.anomalies() {
+            let cause =
+                anomaly.cause.map_or(String::new(), |cause| format!("{}.json", cause.name()));
+            let shown = anomaly.name.replace(' ', "-");
+            let name = format!("{}+{}+{shown}+{cause}", row.lock.name(), row.run.nemesis);
             let named = |file: &PathBuf| {
                 file.file_name()
                     .and_then(|file| file.to_str())
@@ -146,7 +147,7 @@ fn every_violated_row_of_the_table_has_its_counterexamples() {
                 "{name} is missing: \
                  PICKLOCK_COUNTEREXAMPLES=write cargo test --release --test counterexamples"
             );
-            let schedule = shortest(&row, property, sight);
+            let schedule = shortest(&row, property, anomaly);
             std::fs::write(folder().join(&name), schedule.to_json()).expect("it is written");
         }
     }
@@ -156,9 +157,9 @@ fn every_violated_row_of_the_table_has_its_counterexamples() {
 const SHRUNK: usize = 5;
 
 /// Searches the seeds of a row for schedules that show what it must, and shrinks them.
-fn shortest(row: &SuiteEntry, property: &str, sight: &ExpectedSight) -> Schedule {
+fn shortest(row: &SuiteEntry, property: &str, anomaly: &NamedAnomaly) -> Schedule {
     let shows =
-        Shows { property: property.into(), anomaly: sight.anomaly.clone(), cause: sight.cause };
+        Shows { property: property.into(), anomaly: anomaly.name.clone(), cause: anomaly.cause };
     let found = (0..row.seeds.max(1_000)).filter_map(|seed| {
         let setup = row.simulated(seed).unwrap_or_else(|error| panic!("{error}"));
         let (run, schedule) = simulate::record(&setup).expect("the simulator runs");
@@ -169,7 +170,7 @@ fn shortest(row: &SuiteEntry, property: &str, sight: &ExpectedSight) -> Schedule
         found.filter_map(|schedule| shrink(&row.lock, &schedule, &shows, &mut |_| true).ok());
     let shrunk = shrunk.take(SHRUNK).map(|shrink| shrink.schedule);
     let rank = |it: &Schedule| (!is_small(&row.lock, it), !is_robust(&row.lock, it), size(it));
-    shrunk.min_by_key(rank).unwrap_or_else(|| panic!("no seed of {} shows {sight}", row.name))
+    shrunk.min_by_key(rank).unwrap_or_else(|| panic!("no seed of {} shows {anomaly}", row.name))
 }
 
 /// The number of states after which an enumeration is cut off.

@@ -159,13 +159,13 @@ fn a_sound_lock_holds() {
     five(Mistake::None, kept.path()).under([Nemesis::CrashClient]).schedules(50).assert_held();
 }
 
-/// Looks for a sight, and checks again: the second time the schedule that was kept shows it.
-fn is_found_and_kept(sight: &str, lab: impl Fn(&Path) -> Lab) {
+/// Looks for an anomaly, and checks again: the second time the schedule that was kept shows it.
+fn is_found_and_kept(anomaly: &str, lab: impl Fn(&Path) -> Lab) {
     let kept = tempdir().expect("a folder");
-    lab(kept.path()).schedules(500).assert_violated(sight);
+    lab(kept.path()).schedules(500).assert_violated(anomaly);
     let again = lab(kept.path()).schedules(500).check().expect("it runs");
     let found = again.counterexample.expect("a counterexample");
-    assert!(found.anomaly.starts_with(sight), "{}", found.anomaly);
+    assert!(found.anomaly.starts_with(anomaly), "{}", found.anomaly);
     assert_eq!((again.schedules, again.outcome), (1, Outcome::Violated));
     assert!(found.story.contains("asks for the lock"), "{}", found.story);
     assert!(found.report.is_some_and(|page| page.is_file()));

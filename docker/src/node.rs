@@ -56,7 +56,7 @@ impl RunContainers {
             peer_ports: peer_ports.clone(),
             source: None,
             proxy: None,
-            // No door of ours leads into a container.
+            // No forwarder of ours reaches into a container.
             sockets: false,
             password: self.password.clone(),
         };

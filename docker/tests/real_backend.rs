@@ -9,7 +9,7 @@ use picklock_docker::{DockerBackend, DockerServers, RealServers, clean, ensure_i
 use shared::{LIMIT, backend, interference, pass, redis, until};
 use std::net::SocketAddr;
 use std::time::Duration;
-use stores::{Door, StoreId};
+use stores::{Endpoint, StoreId};
 use testbed::Readiness;
 use testbed::owner::Certainty;
 
@@ -37,7 +37,7 @@ fn servers_serve_alone_and_cleaning_leaves_what_is_in_use() {
     let ran_by = |line: &str| line.split_whitespace().next().map(String::from);
     assert!(top.contains("redis-server"), "{top}");
     assert!(top.lines().skip(1).all(|it| ran_by(it).as_deref() != Some("0")), "{top}");
-    assert_eq!(redis(&Door::unlocked(address), "SET k v"), "+OK\r\n+OK\r\n");
+    assert_eq!(redis(&Endpoint::without_login(address), "SET k v"), "+OK\r\n+OK\r\n");
     drop(servers);
     assert_eq!(docker(&["ps", "-aq", "--no-trunc", "--filter", &format!("id={container}")]), "");
 }

@@ -3,7 +3,7 @@
 
 use crate::input::{self, JudgingBudget, WrongKind};
 use crate::output::{OutputLosses, write_whole};
-use crate::place;
+use crate::paths;
 use anyhow::{Context as _, Result, bail};
 use base::{Ledger, RUN_VERSION, Run, RunInfo, WrongVersion};
 use checkers::Judgement;
@@ -90,7 +90,7 @@ impl RunFolder {
         if path == Path::new("-") {
             bail!(WrongKind(format!("what stands on standard input is no run; {WITH_MODEL}")));
         }
-        let real = place::real(path);
+        let real = paths::real(path);
         let folder = if real.is_dir() { &real } else { real.parent().unwrap_or(Path::new(".")) };
         if !folder.join("run.json").is_file() {
             let name = path.display();

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "a budget of time is one of the wall clock")]
 
 use crate::output_style::{ProgressBar, reading_bar};
-use crate::place;
+use crate::paths;
 use anyhow::{Context, Result, bail};
 use histories::reading::Until;
 use std::fs::{self, File};
@@ -86,7 +86,7 @@ pub fn open(path: &Path, budget: JudgingBudget) -> Result<(Input, ProgressBar)> 
     }
     let help = || format!("cannot read `{}`", path.display());
     let about = fs::metadata(path).with_context(help)?;
-    if place::is_named_fifo(path) {
+    if paths::is_named_fifo(path) {
         bail!(WrongKind(format!("`{}` is a FIFO, not a file: give a file", path.display())));
     }
     if about.is_dir() {

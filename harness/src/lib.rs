@@ -82,6 +82,8 @@ mod lab;
 #[doc(hidden)]
 pub mod links;
 #[doc(hidden)]
+pub mod named_anomaly;
+#[doc(hidden)]
 pub mod nearest;
 #[doc(hidden)]
 pub mod notes;
@@ -91,7 +93,7 @@ pub mod options;
 #[cfg_attr(not(feature = "cli"), path = "output_style/absent.rs")]
 pub mod output_style;
 #[doc(hidden)]
-pub mod place;
+pub mod paths;
 #[doc(hidden)]
 pub mod plan;
 #[doc(hidden)]
@@ -104,8 +106,6 @@ pub mod schedule;
 pub mod setup;
 #[doc(hidden)]
 pub mod shrink;
-#[doc(hidden)]
-pub mod sight;
 #[doc(hidden)]
 pub mod simulate;
 #[doc(hidden)]

@@ -11,8 +11,8 @@ use workloads::TestedLock;
 
 use crate::excerpt::Excerpt;
 use crate::foreign::{ForeignError, ForeignLock, Promises, promised};
+use crate::named_anomaly::NamedAnomaly;
 use crate::options::parse_duration;
-use crate::sight::ExpectedSight;
 
 /// The fields of a definition file (docs/own-lock.md).
 #[derive(Deserialize)]
@@ -35,7 +35,7 @@ struct LockFields {
     #[serde(default)]
     environment: BTreeMap<String, String>,
     #[serde(default)]
-    known: Vec<SightText>,
+    known: Vec<AnomalyText>,
 }
 
 impl LockFields {
@@ -114,11 +114,11 @@ impl<'de> Deserialize<'de> for TimeText {
 }
 
 /// An anomaly with its cause, such as "double hold by holder-paused".
-struct SightText(ExpectedSight);
+struct AnomalyText(NamedAnomaly);
 
-impl<'de> Deserialize<'de> for SightText {
+impl<'de> Deserialize<'de> for AnomalyText {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        ExpectedSight::parse(&String::deserialize(from)?).map(Self).map_err(D::Error::custom)
+        NamedAnomaly::parse(&String::deserialize(from)?).map(Self).map_err(D::Error::custom)
     }
 }
 

@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 
 use crate::Exit;
 pub use crate::notes::note;
-use crate::place::is_named_fifo;
+use crate::paths::is_named_fifo;
 
 /// Prints to stdout. A reader that has gone away wants no more, which is no error.
 ///

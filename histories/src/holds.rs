@@ -100,7 +100,7 @@ impl Claim {
         self.granted().map(|ok| ok..self.end.map_or(u64::MAX, |end| end.at))
     }
 
-    /// Returns the stretch from the request to the answer that was not a grant, or to the end of
+    /// Returns the interval from the request to the answer that was not a grant, or to the end of
     /// the hold: the client is waiting for the lock or holds it.
     pub fn wanted(&self) -> Range<u64> {
         let end = match self.answer {
@@ -142,7 +142,7 @@ impl Claim {
         leases.end(history.get(self.granted()?)?).filter(|end| end.at_ns < until)
     }
 
-    /// Returns the stretch from the request to its answer.
+    /// Returns the interval from the request to its answer.
     pub fn asking(&self) -> Range<u64> {
         let end = match self.answer {
             AcquireAnswer::Open => u64::MAX,

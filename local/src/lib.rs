@@ -5,7 +5,6 @@
 
 mod caller;
 mod clean;
-mod doorkeeper;
 mod faked_clock;
 mod folder;
 mod front;
@@ -16,6 +15,7 @@ mod programs;
 mod server;
 mod server_user;
 mod servers;
+mod socket_forwarder;
 mod socks;
 mod system_v;
 

@@ -9,7 +9,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Weak;
-use stores::Door;
+use stores::Endpoint;
 use testbed::broken;
 use testbed::callers::ClientEntrances;
 use testbed::link_proxy::{Delay, HeldDirection, LinkProxy};
@@ -109,7 +109,7 @@ impl Peers {
     pub fn aim(&self, server: u32) -> Result<(), BackendError> {
         let mut links = self.to(server);
         links
-            .try_for_each(|link| link.proxy.set_target(Some(Door::unlocked(link.target))))
+            .try_for_each(|link| link.proxy.set_target(Some(Endpoint::without_login(link.target))))
             .map_err(no_link)
     }
 

@@ -1,10 +1,10 @@
 //! One server, as a process.
 
-use super::doorkeeper::Doorkeeper;
 use super::faked_clock::FakedClock;
 use super::peers::Peers;
 use super::port::Port;
 use super::server_user::ServerUser;
+use super::socket_forwarder::SocketForwarder;
 use super::{posix, system_v};
 use async_trait::async_trait;
 use base::{BackendError, Direction};
@@ -36,8 +36,8 @@ pub struct ServerSetup {
     pub probe: Probe,
     /// The port on which it serves clients.
     pub port: Port,
-    /// The ports that lead to its sockets, if it listens on those.
-    pub doorkeepers: Vec<Doorkeeper>,
+    /// The ports that are forwarded to its sockets, if it listens on those.
+    pub forwarders: Vec<SocketForwarder>,
     /// The folder that has its data and its log.
     pub folder: PathBuf,
     /// The links between the servers.
@@ -118,7 +118,7 @@ impl LocalServer {
             fs::remove_dir_all(&data)?;
         }
         fs::create_dir_all(&data)?;
-        self.setup.doorkeepers.iter().try_for_each(Doorkeeper::remove_socket)?;
+        self.setup.forwarders.iter().try_for_each(SocketForwarder::remove_socket)?;
         if let Some(user) = &self.setup.user {
             user.give(&data)?;
         }

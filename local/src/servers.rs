@@ -1,6 +1,5 @@
 //! All servers of one run.
 
-use super::doorkeeper::Doorkeeper;
 use super::faked_clock::FakedClock;
 use super::folder::Folder;
 use super::front::source;
@@ -8,6 +7,7 @@ use super::peers::Peers;
 use super::port::Port;
 use super::server::{LocalServer, ServerSetup};
 use super::server_user::ServerUser;
+use super::socket_forwarder::SocketForwarder;
 use super::{clean, programs};
 use async_trait::async_trait;
 use base::{Ability, BackendError};
@@ -160,7 +160,7 @@ impl Making {
         };
         let others = own.iter().filter(|other| other.number() != port.number());
         let ports = once(&port).chain(others).filter(|_| sockets);
-        let doorkeepers = ports.map(|port| Doorkeeper::open(port, &data));
+        let forwarders = ports.map(|port| SocketForwarder::open(port, &data));
         let launch = self.store.launch(&self.cluster, number, &place);
         let probe = self.store.probe(&self.cluster, number);
         let clock = self.cluster.sets_clocks.then(|| FakedClock::new(self.store, &folder));
@@ -171,7 +171,7 @@ impl Making {
             user: self.user.clone(),
             login: self.password.as_deref().and_then(|it| self.store.login(it)),
             probe,
-            doorkeepers: doorkeepers.collect::<Result<_, _>>()?,
+            forwarders: forwarders.collect::<Result<_, _>>()?,
             port,
             folder,
             peers: self.peers.clone(),

@@ -7,13 +7,13 @@ mod shared;
 use base::{Ability, Action, Backend, Data, Fault, Node, Notice};
 use picklock_local::{LocalServers, RealServers, clean, ready};
 use shared::{
-    LIMIT, backend, door, interference, processes, redis, start_world, suffer, until, world,
+    LIMIT, backend, endpoint, interference, processes, redis, start_world, suffer, until, world,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
-use stores::{Door, StoreId, WorldSpec};
+use stores::{Endpoint, StoreId, WorldSpec};
 use testbed::owner::Certainty;
 use testbed::process::is_stopped;
 use testbed::{Readiness, RealBackend, StartedServer, can, owner};
@@ -63,7 +63,7 @@ fn servers_serve_alone_and_cleaning_leaves_what_is_in_use() {
     clean(Certainty::Ended).unwrap();
     for address in servers.addresses() {
         assert!(address.ip().is_loopback(), "for this machine only");
-        assert_eq!(redis(&Door::unlocked(*address), "SET k v"), "+OK\r\n+OK\r\n");
+        assert_eq!(redis(&Endpoint::without_login(*address), "SET k v"), "+OK\r\n+OK\r\n");
     }
     let mark = mark(servers.addresses()[4]);
     assert_eq!(processes(&mark).len(), 1);
@@ -95,10 +95,10 @@ fn data_outlives_a_crash_that_keeps_it_and_no_other() {
     for (data, answer) in
         [(base::Data::Kept, "$1\r\nv\r\n+OK\r\n"), (base::Data::Lost, "$-1\r\n+OK\r\n")]
     {
-        assert_eq!(redis(&door(&backend), "SET k v"), "+OK\r\n+OK\r\n");
+        assert_eq!(redis(&endpoint(&backend), "SET k v"), "+OK\r\n+OK\r\n");
         let crash = Fault::at(Node::Server(0), Action::Crash(data));
         assert!(suffer(&mut backend, &crash, |_| {}).amount > 0);
-        assert_eq!(redis(&door(&backend), "GET k"), answer);
+        assert_eq!(redis(&endpoint(&backend), "GET k"), answer);
     }
 }
 

@@ -15,12 +15,12 @@ pub struct PictureLimits {
     pub bands: usize,
 }
 
-/// A stretch of time in a lane, in nanoseconds.
+/// An interval of time in a lane, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
-    /// The begin of the stretch, in nanoseconds.
+pub struct Interval {
+    /// The begin of the interval, in nanoseconds.
     pub from: u64,
-    /// The end of the stretch, in nanoseconds.
+    /// The end of the interval, in nanoseconds.
     pub until: u64,
 }
 
@@ -63,12 +63,12 @@ pub struct Lane {
     pub process: u32,
     /// The name of the process.
     pub label: String,
-    /// The stretches in which it waited for the lock.
-    pub waits: Vec<Stretch>,
-    /// The stretches in which it held the lock, each with its mode.
-    pub holds: Vec<(Stretch, Mode)>,
-    /// The stretches in which it believed in a hold whose lease had run out.
-    pub unleased: Vec<Stretch>,
+    /// The intervals in which it waited for the lock.
+    pub waits: Vec<Interval>,
+    /// The intervals in which it held the lock, each with its mode.
+    pub holds: Vec<(Interval, Mode)>,
+    /// The intervals in which it believed in a hold whose lease had run out.
+    pub unleased: Vec<Interval>,
     /// The times at which these leases ran out.
     pub lease_ends: Vec<u64>,
     /// The marks of what it did meanwhile.
@@ -84,8 +84,8 @@ pub struct Band {
     pub kind: &'static str,
     /// The name of the fault.
     pub label: String,
-    /// The stretch in which it was in force.
-    pub stretch: Stretch,
+    /// The interval in which it was in force.
+    pub interval: Interval,
     /// The lanes that it hit, by place; none for a fault of servers alone.
     pub lanes: Vec<usize>,
 }
@@ -94,13 +94,13 @@ pub struct Band {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     /// The part of the run that it shows.
-    pub window: Stretch,
+    pub window: Interval,
     /// The lanes, by first appearance in the witness.
     pub lanes: Vec<Lane>,
     /// The bands of the faults.
     pub bands: Vec<Band>,
-    /// The stretches in which conflicting holds of these lanes meet.
-    pub overlaps: Vec<Stretch>,
+    /// The intervals in which conflicting holds of these lanes meet.
+    pub overlaps: Vec<Interval>,
     /// Processes of the witness that found no place.
     pub hidden: usize,
 }
@@ -142,10 +142,10 @@ fn processes(events: &[&Event]) -> Vec<u32> {
     seen
 }
 
-/// Returns the stretch from the first event of the witness to its last, then on through the holds
+/// Returns the interval from the first event of the witness to its last, then on through the holds
 /// that stand at its end (an overlap that is cut off where it begins could not be seen), and a
 /// margin.
-fn window(events: &[&Event], facts: &HistoryFacts<'_>, shown: &[u32]) -> Stretch {
+fn window(events: &[&Event], facts: &HistoryFacts<'_>, shown: &[u32]) -> Interval {
     let first = events.iter().map(|e| e.time_ns).min().unwrap_or(0);
     let last = events.iter().map(|e| e.time_ns).max().unwrap_or(0);
     let open = facts.holds.iter().filter(|h| shown.contains(&h.process));
@@ -154,7 +154,7 @@ fn window(events: &[&Event], facts: &HistoryFacts<'_>, shown: &[u32]) -> Stretch
     let reach = ((last - first) * 6 / 10).max(20_000_000);
     let until = wanted.min(last.saturating_add(reach));
     let margin = ((until - first) / 20).max(1_000_000);
-    Stretch { from: first.saturating_sub(margin), until: until.saturating_add(margin) }
+    Interval { from: first.saturating_sub(margin), until: until.saturating_add(margin) }
 }
 
 fn lane(
@@ -162,7 +162,7 @@ fn lane(
     speaker: Speaker,
     facts: &HistoryFacts<'_>,
     witness: &[u64],
-    window: Stretch,
+    window: Interval,
 ) -> Lane {
     let waits = facts.waits.iter().filter(|w| w.process == process);
     let holds = facts.holds.iter().filter(|h| h.process == process);
@@ -205,9 +205,9 @@ pub fn sign(event: &Event) -> MarkKind {
     }
 }
 
-fn clip(from: u64, until: u64, window: Stretch) -> Option<Stretch> {
+fn clip(from: u64, until: u64, window: Interval) -> Option<Interval> {
     (from <= window.until && until >= window.from)
-        .then(|| Stretch { from: from.max(window.from), until: until.min(window.until) })
+        .then(|| Interval { from: from.max(window.from), until: until.min(window.until) })
 }
 
 /// The faults that the witness names come first, then those that stood over its lanes or over a
@@ -217,7 +217,7 @@ fn bands(
     facts: &HistoryFacts<'_>,
     speaker: Speaker,
     lanes: &[Lane],
-    window: Stretch,
+    window: Interval,
     limit: usize,
 ) -> Vec<Band> {
     let named = |f: &FaultTimes| {
@@ -225,19 +225,19 @@ fn bands(
     };
     let mut found: Vec<(bool, Band)> = Vec::new();
     for fault in &facts.faults {
-        let Some(stretch) = clip(fault.from, fault.until.unwrap_or(facts.end), window) else {
+        let Some(interval) = clip(fault.from, fault.until.unwrap_or(facts.end), window) else {
             continue;
         };
         let hit = lanes_hit(fault, speaker, lanes);
         if named(fault) || !hit.is_empty() || only_servers(fault) {
             let (id, kind, label) =
                 (fault.id, fault.fault.family().name(), fault.fault.to_string());
-            found.push((!named(fault), Band { id, kind, label, stretch, lanes: hit }));
+            found.push((!named(fault), Band { id, kind, label, interval, lanes: hit }));
         }
     }
-    found.sort_by_key(|(unnamed, band)| (*unnamed, band.stretch.from));
+    found.sort_by_key(|(unnamed, band)| (*unnamed, band.interval.from));
     found.truncate(limit);
-    found.sort_by_key(|(_, band)| band.stretch.from);
+    found.sort_by_key(|(_, band)| band.interval.from);
     found.into_iter().map(|(_, band)| band).collect()
 }
 
@@ -251,13 +251,13 @@ fn only_servers(fault: &FaultTimes) -> bool {
     fault.fault.nodes().iter().all(|node| matches!(node, Node::Server(_)))
 }
 
-/// Returns the stretches in which conflicting holds of the shown processes meet within the window,
+/// Returns the intervals in which conflicting holds of the shown processes meet within the window,
 /// merged.
-fn overlaps(facts: &HistoryFacts<'_>, shown: &[u32], window: Stretch) -> Vec<Stretch> {
+fn overlaps(facts: &HistoryFacts<'_>, shown: &[u32], window: Interval) -> Vec<Interval> {
     let inside =
         |h: &&HoldSpan| shown.contains(&h.process) && clip(h.from, h.until, window).is_some();
     let holds: Vec<&HoldSpan> = facts.holds.iter().filter(inside).collect();
-    let mut merged: Vec<Stretch> = Vec::new();
+    let mut merged: Vec<Interval> = Vec::new();
     for (i, hold) in holds.iter().enumerate() {
         let met = holds[..i].iter().filter(|other| other.conflicts(hold) && other.meets(hold));
         for other in met {
@@ -268,10 +268,10 @@ fn overlaps(facts: &HistoryFacts<'_>, shown: &[u32], window: Stretch) -> Vec<Str
     merge(merged)
 }
 
-fn merge(mut stretches: Vec<Stretch>) -> Vec<Stretch> {
-    stretches.sort_by_key(|s| s.from);
-    let mut merged: Vec<Stretch> = Vec::new();
-    for next in stretches {
+fn merge(mut intervals: Vec<Interval>) -> Vec<Interval> {
+    intervals.sort_by_key(|s| s.from);
+    let mut merged: Vec<Interval> = Vec::new();
+    for next in intervals {
         match merged.last_mut() {
             Some(last) if next.from <= last.until => last.until = last.until.max(next.until),
             _ => merged.push(next),

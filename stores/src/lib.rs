@@ -8,8 +8,8 @@ pub mod common_log;
 #[cfg(any(test, feature = "real"))]
 pub mod conformance;
 mod custom;
-mod door;
 pub mod driver;
+mod endpoint;
 mod enumerable;
 pub mod etcd;
 mod junk;
@@ -41,7 +41,7 @@ pub use allotment::Clearing;
 pub use allotment::{Allotment, MarkQuestion, ProgramAllotment, Whose};
 pub use base::Shape;
 pub use bookkeeper::Bookkeeper;
-pub use door::{Door, Login};
+pub use endpoint::{Endpoint, Login};
 pub use enumerable::Enumerable;
 pub use junk::Junk;
 pub use launch::{Joining, Launch, Member, Need, PROGRAM_FOLDERS, Place, Ports, Probe};

@@ -1,7 +1,7 @@
 //! The observation of a real server: the changes to what it stores, from its own reports, from its
 //! log or from its answers to clients, read beside the run.
 
-use crate::Door;
+use crate::Endpoint;
 use crate::common_log::{LoggedTransaction, RequestId};
 use crate::model::{Name, Noted};
 use futures_util::future::BoxFuture;
@@ -93,8 +93,8 @@ pub type Leads = Arc<dyn Fn() -> [Option<i64>; 2] + Send + Sync>;
 
 /// A server to be observed.
 pub struct ObservedServer {
-    /// The way to it.
-    pub door: Door,
+    /// Its address, and the login to it.
+    pub endpoint: Endpoint,
     /// The name that all keys of the run begin with on a server that others use, too; `None` on one
     /// of our own.
     pub allotment: Option<String>,

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::StoreId;
 use crate::allotment::Allotment;
-use crate::door::Login;
 use crate::driver::Driver;
+use crate::endpoint::Login;
 use crate::enumerable::Enumerable;
 use crate::junk::Junk;
 use crate::launch::{Joining, Launch, Need, Place, Ports, Probe};

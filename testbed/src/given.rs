@@ -12,7 +12,7 @@ use futures_util::Stream;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use stores::{Cluster, Door, MarkQuestion, StoreId, Whose, node_name};
+use stores::{Cluster, Endpoint, MarkQuestion, StoreId, Whose, node_name};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::task::LocalSet;
 use tokio::time::timeout;
@@ -229,9 +229,9 @@ impl StartedServer for GivenServer {
 
     async fn interference(&self) -> Option<String> {
         let MarkQuestion { send, gone } = self.mark.as_ref()?;
-        let door = Door::unlocked(self.address);
+        let endpoint = Endpoint::without_login(self.address);
         let name = node_name(self.number);
-        let Ok(asked) = timeout(LOOK_LIMIT, ask(&door, send.as_bytes())).await else {
+        let Ok(asked) = timeout(LOOK_LIMIT, ask(&endpoint, send.as_bytes())).await else {
             return Some(format!("{name} does not answer"));
         };
         // Of one that takes no connection, clients tell.

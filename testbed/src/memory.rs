@@ -49,6 +49,6 @@ impl<S: StartedServer> Testbed<S> {
 /// Sends commands, after which the server closes the connection, and returns its answers; `None` if
 /// it does not take them.
 async fn tell(server: &impl StartedServer, commands: Vec<u8>) -> Option<String> {
-    let door = server.door().ok()?;
-    timeout(ANSWER_LIMIT, ask(&door, &commands)).await.ok()?.ok()
+    let endpoint = server.endpoint().ok()?;
+    timeout(ANSWER_LIMIT, ask(&endpoint, &commands)).await.ok()?.ok()
 }

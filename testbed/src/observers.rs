@@ -89,7 +89,7 @@ impl Observers {
         let reports: ReportSink = Arc::new(move |report| lock(&books).take(clock, number, report));
         let (traffic, passing) = unbounded_channel();
         let observed = ObservedServer {
-            door: server.door()?,
+            endpoint: server.endpoint()?,
             allotment: self.allotment.clone(),
             traffic: passing,
             shell: shell_of(server.clone()),

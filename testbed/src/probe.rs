@@ -7,7 +7,7 @@ use futures_util::future::{join_all, try_join_all};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use stores::{Cluster, Door, Probe, StoreId};
+use stores::{Cluster, Endpoint, Probe, StoreId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
@@ -29,8 +29,9 @@ pub async fn until_serving(
 ) -> Result<SocketAddr, BackendError> {
     let serving = async {
         loop {
-            let doors = addresses.iter().map(|it| Door { address: *it, login: server.login() });
-            let serve = join_all(doors.map(|door| serves(door, probe))).await;
+            let endpoints =
+                addresses.iter().map(|it| Endpoint { address: *it, login: server.login() });
+            let serve = join_all(endpoints.map(|endpoint| serves(endpoint, probe))).await;
             if let Some(first) = serve.iter().position(|serves| *serves) {
                 return addresses[first];
             }
@@ -68,20 +69,20 @@ pub async fn end_of_log(server: &impl StartedServer) -> String {
     tail.into_iter().rev().collect::<Vec<_>>().join(" | ")
 }
 
-/// Returns true if the server behind this door answers as one that serves does.
-async fn serves(door: Door, probe: Probe) -> bool {
+/// Returns true if the server at this endpoint answers as one that serves does.
+async fn serves(endpoint: Endpoint, probe: Probe) -> bool {
     if probe.expect.is_empty() {
-        return TcpStream::connect(door.address).await.is_ok();
+        return TcpStream::connect(endpoint.address).await.is_ok();
     }
-    match timeout(Duration::from_secs(1), ask(&door, probe.send)).await {
+    match timeout(Duration::from_secs(1), ask(&endpoint, probe.send)).await {
         Ok(Ok(answer)) => probe.expect.iter().any(|expected| answer.contains(expected)),
         Ok(Err(_)) | Err(_) => false,
     }
 }
 
 /// Sends a question after which the server closes, and returns the answer.
-pub async fn ask(door: &Door, question: &[u8]) -> std::io::Result<String> {
-    let mut stream = door.open().await?;
+pub async fn ask(endpoint: &Endpoint, question: &[u8]) -> std::io::Result<String> {
+    let mut stream = endpoint.connect().await?;
     stream.write_all(question).await?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await?;

@@ -58,10 +58,10 @@ impl<S: StartedServer> Testbed<S> {
     /// Asks a server for its time.
     async fn lead(&self, server: &S) -> Result<Option<Lead>, BackendError> {
         let clock = self.store.settable_clock().map_err(|why| BackendError(why.into()))?;
-        let Ok(door) = server.door() else { return Ok(None) };
+        let Ok(endpoint) = server.endpoint() else { return Ok(None) };
         let micros = || (self.now().nanos() / 1_000) as i64;
         let asked = micros();
-        let answer = timeout(ANSWER_LIMIT, ask(&door, clock.question)).await;
+        let answer = timeout(ANSWER_LIMIT, ask(&endpoint, clock.question)).await;
         let time = answer.ok().and_then(Result::ok).and_then(|answer| (clock.micros)(&answer));
         Ok(time.map(|time| Lead::of(time, asked, micros())))
     }

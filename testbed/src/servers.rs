@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use stores::{Cluster, Door, Login, StoreId};
+use stores::{Cluster, Endpoint, Login, StoreId};
 
 use super::callers::ClientEntrances;
 use super::link_proxy::LinkProxy;
@@ -116,12 +116,12 @@ pub trait StartedServer: Send + Sync + 'static {
         None
     }
 
-    /// The way to where it was last seen to serve.
+    /// The endpoint at which it was last seen to serve.
     ///
     /// # Errors
     /// Fails when it has not served yet.
-    fn door(&self) -> Result<Door, BackendError> {
-        Ok(Door { address: self.address()?, login: self.login() })
+    fn endpoint(&self) -> Result<Endpoint, BackendError> {
+        Ok(Endpoint { address: self.address()?, login: self.login() })
     }
 
     /// Returns true if it should be running and nothing is being done to it.

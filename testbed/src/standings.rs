@@ -43,7 +43,7 @@ async fn standing(
     server: &impl StartedServer,
     question: StandingQuestion,
 ) -> Option<ServerStanding> {
-    let door = server.door().ok().filter(|_| server.is_running())?;
-    let answer = timeout(ANSWER_LIMIT, ask(&door, question.question)).await.ok()?.ok()?;
+    let endpoint = server.endpoint().ok().filter(|_| server.is_running())?;
+    let answer = timeout(ANSWER_LIMIT, ask(&endpoint, question.question)).await.ok()?.ok()?;
     (question.read)(&answer)
 }

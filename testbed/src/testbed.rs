@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stores::observation::Passage;
-use stores::{Door, StoreId, WorldSpec};
+use stores::{Endpoint, StoreId, WorldSpec};
 
 /// Keeps the randomness of the links apart from that of the clients.
 const LINKS: u64 = 1 << 40;
@@ -113,7 +113,7 @@ impl<S: StartedServer> Testbed<S> {
     /// Makes the links of a server lead to its present address. `data` is what it was to keep, if
     /// it had been there before.
     pub async fn aim_links(&self, server: &Arc<S>, data: Option<Data>) -> Result<(), BackendError> {
-        let (door, number) = (server.door()?, server.number());
+        let (endpoint, number) = (server.endpoint()?, server.number());
         if let Some(observers) = &self.observers {
             observers.attach(server, data).await?;
         }
@@ -121,10 +121,10 @@ impl<S: StartedServer> Testbed<S> {
             let Some(link_proxy) = self.link_proxy(client_number, number) else { continue };
             let toxic = self.toxic_links.as_ref().and_then(|it| it.get(client_number, number));
             let target = match toxic {
-                Some(toxic) => toxic.aim(door.address).await?,
-                None => door.address,
+                Some(toxic) => toxic.aim(endpoint.address).await?,
+                None => endpoint.address,
             };
-            let target = Door { address: target, ..door.clone() };
+            let target = Endpoint { address: target, ..endpoint.clone() };
             link_proxy.set_target(Some(target)).map_err(no_link)?;
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! The client: answers the harness's requests with a lock. The same code runs as an operating
 //! system process on real servers and as a task in the simulator.
 
-mod crew;
 mod worker;
+mod workers;
 
 use base::{
     ClientAbility, ClientReply, ClientRequest, Command, Init, Link, LockInfo, Mailbox, Response,
@@ -76,7 +76,7 @@ pub async fn serve_begun<S: Store>(
     });
     match init.workers {
         0 | 1 => Worker::new(process).serve(mailbox.as_mut()).await,
-        _ => crew::serve(&process, mailbox).await,
+        _ => workers::serve(&process, mailbox).await,
     }
 }
 

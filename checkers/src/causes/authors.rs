@@ -5,7 +5,7 @@
 //! otherwise the next grant does: the store grants to one of them at a time. A removal is of the
 //! worker that frees what it had written.
 
-use super::books::ClaimStep;
+use super::ownership::ClaimStep;
 use super::span::{Trouble, Troubles};
 use crate::evidence::Evidence;
 use base::{Change, Kind, Ledger, LedgerEntry, Removed, Shape};

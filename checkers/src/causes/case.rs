@@ -1,6 +1,6 @@
 //! The case that checkers judge: the evidence, and what its causes are found by, made once for all.
 
-use super::books::Books;
+use super::ownership::Ownership;
 use super::shared::SharedClaims;
 use super::stuck::Left;
 use crate::evidence::Evidence;
@@ -16,7 +16,7 @@ use std::rc::Rc;
 pub struct Case<'a> {
     evidence: Evidence<'a>,
     /// The ledger by thing.
-    books: OnceCell<Option<Books>>,
+    ownership: OnceCell<Option<Ownership>>,
     shared: OnceCell<SharedClaims>,
     /// The contents of the store, by time.
     left: RefCell<BTreeMap<u64, Rc<Left>>>,
@@ -35,7 +35,7 @@ impl<'a> Case<'a> {
     pub fn of(run: &'a Run) -> Self {
         Self {
             evidence: Evidence::of(run),
-            books: OnceCell::new(),
+            ownership: OnceCell::new(),
             shared: OnceCell::new(),
             left: RefCell::default(),
         }
@@ -43,24 +43,25 @@ impl<'a> Case<'a> {
 
     /// Returns the contents of the store at a time. Many locks that are stuck are so at the same
     /// one.
-    pub(crate) fn left(&self, books: &Books, at_ns: u64) -> Rc<Left> {
+    pub(crate) fn left(&self, ownership: &Ownership, at_ns: u64) -> Rc<Left> {
         let mut left = self.left.borrow_mut();
-        left.entry(at_ns).or_insert_with(|| Rc::new(Left::of(self, books, at_ns))).clone()
+        left.entry(at_ns).or_insert_with(|| Rc::new(Left::of(self, ownership, at_ns))).clone()
     }
 
     /// Returns the writer and the remover of each thing in the store, if they are known of this
     /// run: the store's ledger knows the owner of a thing, and the holders of a semaphore only where
     /// each has put something of its own there.
-    pub(crate) fn ownership(&self) -> Option<&Books> {
-        let is_known =
-            |books: &Books| self.run.info.lock.promises.permits == 1 || books.tell_all(self);
+    pub(crate) fn ownership(&self) -> Option<&Ownership> {
+        let is_known = |ownership: &Ownership| {
+            self.run.info.lock.promises.permits == 1 || ownership.tells_all(self)
+        };
         let ledger = || self.run.ledger.as_ref();
-        let read = || ledger().and_then(|ledger| Books::of(self, ledger)).filter(is_known);
-        self.books.get_or_init(read).as_ref()
+        let read = || ledger().and_then(|ledger| Ownership::of(self, ledger)).filter(is_known);
+        self.ownership.get_or_init(read).as_ref()
     }
 
     /// Returns the claims that share their owner with another one in the store.
-    pub(crate) fn shared(&self, books: &Books) -> &SharedClaims {
-        self.shared.get_or_init(|| SharedClaims::of(self, books))
+    pub(crate) fn shared(&self, ownership: &Ownership) -> &SharedClaims {
+        self.shared.get_or_init(|| SharedClaims::of(self, ownership))
     }
 }

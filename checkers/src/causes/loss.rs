@@ -1,6 +1,6 @@
 //! Losses: how a client came to have nothing in the store any more, and why it did not know.
 
-use super::books::{Books, Changed, ClaimStep, Written};
+use super::ownership::{Changed, ClaimStep, Ownership, Written};
 use super::span::{Trouble, Troubles, wall_clock_gain};
 use crate::evidence::Evidence;
 use base::{Cause, Change, F, Kind, Mode, Process};
@@ -36,39 +36,39 @@ pub(super) struct Lost {
 /// claim has taken since, if it took enough of them.
 pub(super) fn of(
     evidence: &Evidence<'_>,
-    books: &Books,
+    ownership: &Ownership,
     claim: &Claim,
     until_ns: u64,
     other: Option<&Claim>,
 ) -> LeftInStore {
-    let mut taken = books.taken(evidence, claim);
+    let mut taken = ownership.taken(evidence, claim);
     if taken.is_empty() {
         return LeftInStore::Never;
     }
-    Books::last_of_queue(evidence, &mut taken);
+    Ownership::last_of_queue(evidence, &mut taken);
     // A server may be asked by a message that comes when others have granted the lock already.
     // (What is written under another name belongs to another lock.)
     let end_ns = evidence.time(claim.end.map_or(u64::MAX, |end| end.at));
-    let late = books.taken_until(evidence, claim, until_ns.min(end_ns)).into_iter();
+    let late = ownership.taken_until(evidence, claim, until_ns.min(end_ns)).into_iter();
     let is_known = |write: &Written| taken.iter().any(|known| known.thing == write.thing);
-    let is_copy = |write: &Written| taken.iter().any(|it| books.is_copy(it.thing, write.thing));
+    let is_copy = |write: &Written| taken.iter().any(|it| ownership.is_copy(it.thing, write.thing));
     let late: Vec<Written> = late.filter(|write| !is_known(write) && is_copy(write)).collect();
     taken.extend(late);
     let lost = |write: &Written| {
-        let lost = of_thing(evidence, books, claim, *write, until_ns)?;
-        let since = other.and_then(|other| books.takes(evidence, other, write.thing));
+        let lost = of_thing(evidence, ownership, claim, *write, until_ns)?;
+        let since = other.and_then(|other| ownership.takes(evidence, other, write.thing));
         Some(Lost { spare: since.is_none_or(|since| since < lost.at_ns), ..lost })
     };
     let mut losses: Vec<Lost> = taken.iter().filter_map(lost).collect();
     losses.sort_by_key(|lost| (lost.spare, lost.at_ns));
-    let breaks = bearable(evidence, books, &taken);
+    let breaks = bearable(evidence, ownership, &taken);
     losses.get(breaks).map_or(LeftInStore::Kept, |lost| LeftInStore::Lost(*lost))
 }
 
 /// Returns how many of the servers on which a claim took something may forget it: as many as leave
 /// it a majority.
-fn bearable(evidence: &Evidence<'_>, books: &Books, taken: &[Written]) -> usize {
-    let mut servers: Vec<u32> = taken.iter().map(|write| books.server(write.thing)).collect();
+fn bearable(evidence: &Evidence<'_>, ownership: &Ownership, taken: &[Written]) -> usize {
+    let mut servers: Vec<u32> = taken.iter().map(|write| ownership.server(write.thing)).collect();
     servers.sort_unstable();
     servers.dedup();
     let majority = evidence.run.info.servers as usize / 2 + 1;
@@ -80,7 +80,7 @@ fn bearable(evidence: &Evidence<'_>, books: &Books, taken: &[Written]) -> usize 
 /// the owner itself writes it anew where a re-entrant lock counts its holds in the store.)
 fn of_thing(
     evidence: &Evidence<'_>,
-    books: &Books,
+    ownership: &Ownership,
     claim: &Claim,
     write: Written,
     until_ns: u64,
@@ -91,25 +91,25 @@ fn of_thing(
         Change::Deleted(by) => by == claim.process,
         _ => false,
     };
-    let write = written_anew(evidence, books, claim, write, until_ns);
-    let life = books.after(write).iter();
+    let write = written_anew(evidence, ownership, claim, write, until_ns);
+    let life = ownership.after(write).iter();
     let mut life = life.take_while(|changed| changed.at_ns <= until_ns && !is_own_end(changed));
     let mut spoilt = None;
     let changed = life.find(|changed| match changed.change {
         Change::Written(by) if by == claim.process => false,
-        Change::Written(by) if overwrites(evidence, books, (by, changed.at_ns), claim) => true,
+        Change::Written(by) if overwrites(evidence, ownership, (by, changed.at_ns), claim) => true,
         Change::Written(by) => {
             let clock = || {
-                let tried = tried(evidence, books, by, changed.at_ns);
+                let tried = tried(evidence, ownership, by, changed.at_ns);
                 Troubles::of(evidence, by, tried.start.min(write.at_ns)..changed.at_ns)
                     .had(Trouble::ClientClock)
             };
-            if is_late(evidence, books, by, changed.at_ns) {
+            if is_late(evidence, ownership, by, changed.at_ns) {
                 spoilt = Some(Cause::LateRequest);
             } else if spoilt.is_none() && clock() {
                 spoilt = Some(Cause::ClientClock);
             }
-            has_won(evidence, books, by, changed.at_ns)
+            has_won(evidence, ownership, by, changed.at_ns)
         }
         _ => true,
     })?;
@@ -126,21 +126,22 @@ fn of_thing(
 /// may write it anew.
 fn written_anew(
     evidence: &Evidence<'_>,
-    books: &Books,
+    ownership: &Ownership,
     claim: &Claim,
     write: Written,
     until_ns: u64,
 ) -> Written {
     let end_ns = until_ns.min(evidence.time(claim.end.map_or(u64::MAX, |end| end.at)));
     let own = Change::Written(claim.process);
-    let again = books.after(write).iter().take_while(|it| it.change == own && it.at_ns <= end_ns);
+    let again =
+        ownership.after(write).iter().take_while(|it| it.change == own && it.at_ns <= end_ns);
     again.fold(write, |write, it| Written { at_ns: it.at_ns, place: write.place + 1, ..write })
 }
 
 /// Returns true if a process was granted the lock by what it wrote at a time.
-pub(super) fn has_won(evidence: &Evidence<'_>, books: &Books, by: u32, at_ns: u64) -> bool {
-    let Some(claim) = books.busy_with(evidence, by, at_ns) else { return false };
-    let last = books.taken(evidence, claim).into_iter().map(|write| write.at_ns).max();
+pub(super) fn has_won(evidence: &Evidence<'_>, ownership: &Ownership, by: u32, at_ns: u64) -> bool {
+    let Some(claim) = ownership.busy_with(evidence, by, at_ns) else { return false };
+    let last = ownership.taken(evidence, claim).into_iter().map(|write| write.at_ns).max();
     claim.granted().is_some() && last == Some(at_ns)
 }
 
@@ -148,14 +149,14 @@ pub(super) fn has_won(evidence: &Evidence<'_>, books: &Books, by: u32, at_ns: u6
 /// lock that this claim excludes. (A reader takes its own part out of what others hold, too.)
 pub(super) fn overwrites(
     evidence: &Evidence<'_>,
-    books: &Books,
+    ownership: &Ownership,
     (by, at_ns): (u32, u64),
     owner: &Claim,
 ) -> bool {
     let is_of_release = |it: &Claim| it.freeing.is_some_and(|begun| evidence.time(begun) <= at_ns);
     let mode = |it: &Claim| mode_at(evidence, it, at_ns);
     let excludes = |it: &Claim| it.key == owner.key && mode(it).excludes(mode(owner));
-    let claim = books.busy_with(evidence, by, at_ns);
+    let claim = ownership.busy_with(evidence, by, at_ns);
     claim.is_some_and(|it| is_of_release(it) && excludes(it))
 }
 
@@ -170,15 +171,15 @@ fn mode_at(evidence: &Evidence<'_>, claim: &Claim, at_ns: u64) -> Mode {
 }
 
 /// Returns true if a request of a process took effect after its client had given it up.
-fn is_late(evidence: &Evidence<'_>, books: &Books, by: u32, at_ns: u64) -> bool {
-    let claim = books.busy_with(evidence, by, at_ns);
+fn is_late(evidence: &Evidence<'_>, ownership: &Ownership, by: u32, at_ns: u64) -> bool {
+    let claim = ownership.busy_with(evidence, by, at_ns);
     claim.is_none_or(|claim| ClaimStep::of(evidence, claim, at_ns) == ClaimStep::Over)
 }
 
 /// Returns the time from when a process began the try in which it wrote something at a time, and
 /// looked at its clock, until it was granted the lock, or wrote.
-fn tried(evidence: &Evidence<'_>, books: &Books, by: u32, at_ns: u64) -> Range<u64> {
-    let Some(claim) = books.busy_with(evidence, by, at_ns) else { return at_ns..at_ns };
+fn tried(evidence: &Evidence<'_>, ownership: &Ownership, by: u32, at_ns: u64) -> Range<u64> {
+    let Some(claim) = ownership.busy_with(evidence, by, at_ns) else { return at_ns..at_ns };
     let asked = claim.granted().and_then(|ok| evidence.facts(ok)?.asked_ns);
     // The last try is known by its grant. One that came to nothing took no longer than any.
     let any = at_ns.saturating_sub(evidence.run.info.pick_up_ns()).max(evidence.time(claim.invoke));
@@ -194,14 +195,14 @@ pub(super) fn ran_out(lost: &Lost) -> bool {
 /// Returns the reason why a client lost what it had, and believed on until a time.
 pub(super) fn why(
     evidence: &Evidence<'_>,
-    books: &Books,
+    ownership: &Ownership,
     claim: &Claim,
     lost: &Lost,
     until_ns: u64,
 ) -> Option<Cause> {
     match lost.how {
         Change::Overdue(by) if was_thought_overdue(evidence, claim, lost) => {
-            Some(why_taken(evidence, books, claim, (lost, by), until_ns))
+            Some(why_taken(evidence, ownership, claim, (lost, by), until_ns))
         }
         Change::SessionEnded(_) => why_session_ended(evidence, claim, lost.at_ns, until_ns),
         Change::Expired | Change::Overdue(_) if was_extended_in_vain(evidence, claim, lost) => {
@@ -224,7 +225,7 @@ pub(super) fn why(
         Change::Wiped | Change::Restored => Some(Cause::ServerForgets),
         Change::Evicted => Some(Cause::Evicted),
         Change::Deleted(by) | Change::Written(by) => {
-            Some(why_taken(evidence, books, claim, (lost, by), until_ns))
+            Some(why_taken(evidence, ownership, claim, (lost, by), until_ns))
         }
     }
 }
@@ -552,7 +553,7 @@ pub(super) fn frees_anyway(evidence: &Evidence<'_>, claim: &Claim, made_ns: u64)
 /// Returns the reason why another client's request took something from its owner.
 fn why_taken(
     evidence: &Evidence<'_>,
-    books: &Books,
+    ownership: &Ownership,
     owner: &Claim,
     (lost, by): (&Lost, u32),
     until_ns: u64,
@@ -561,14 +562,14 @@ fn why_taken(
     // it believes.
     let clock = |process, during| Troubles::of(evidence, process, during).had(Trouble::ClientClock);
     let (owned, took) = (
-        tried(evidence, books, owner.process, lost.made_ns),
-        tried(evidence, books, by, lost.at_ns),
+        tried(evidence, ownership, owner.process, lost.made_ns),
+        tried(evidence, ownership, by, lost.at_ns),
     );
     let wrong = || {
         clock(owner.process, owned.start..lost.at_ns)
             || clock(by, took.start.min(lost.made_ns)..took.end)
     };
-    let taker = books.busy_with(evidence, by, lost.at_ns);
+    let taker = ownership.busy_with(evidence, by, lost.at_ns);
     let recovers = match taker.map(|taker| ClaimStep::of(evidence, taker, lost.at_ns)) {
         Some(ClaimStep::Over)
             if taker.is_some_and(|it| frees_anyway(evidence, it, lost.made_ns)) =>

@@ -17,10 +17,10 @@
 //! An anomaly of which no cause is known is never expected.
 
 mod authors;
-mod books;
 mod case;
 mod loss;
 mod nested;
+mod ownership;
 mod possible;
 mod shared;
 mod span;
@@ -32,14 +32,14 @@ use crate::evidence::Evidence;
 use crate::stalls;
 use crate::words::decided;
 use base::{Anomaly, Cause, Causes, Change, Event, Kind, Shape};
-use books::{ClaimStep, Written};
 use histories::holds::Claim;
 use loss::{LeftInStore, Lost};
+use ownership::{ClaimStep, Written};
 use span::{Trouble, Troubles};
 use std::ops::Range;
 
-pub(crate) use books::Books;
 pub use case::Case;
+pub(crate) use ownership::Ownership;
 
 /// One occurrence of an anomaly.
 #[derive(Clone, Debug)]
@@ -105,7 +105,9 @@ pub(crate) fn by_recipe(
 /// event.
 pub(crate) fn of_overlap(case: &Case<'_>, first: &Claim, second: &Claim, at: u64) -> Causes {
     match case.ownership() {
-        Some(books) => by_ledger(case, books, &overlapping(case, (first, second), at), at).into(),
+        Some(ownership) => {
+            by_ledger(case, ownership, &overlapping(case, (first, second), at), at).into()
+        }
         None => possible::of_loss(case, &overlapping(case, (first, second), at), case.time(at)),
     }
 }
@@ -123,20 +125,20 @@ pub(crate) fn overlapping<'a>(
     }
 }
 
-fn by_ledger(case: &Case<'_>, books: &Books, holders: &[&Claim], at: u64) -> Option<Cause> {
-    if holders.iter().any(|claim| case.shared(books).has(claim, at)) {
+fn by_ledger(case: &Case<'_>, ownership: &Ownership, holders: &[&Claim], at: u64) -> Option<Cause> {
+    if holders.iter().any(|claim| case.shared(ownership).has(claim, at)) {
         return Some(Cause::SharedIdentity);
     }
     let until_ns = case.time(at);
-    match loss_of_overlap(case, books, holders, until_ns) {
+    match loss_of_overlap(case, ownership, holders, until_ns) {
         // It took what a call of the same client had left there, which was cancelled, for its own.
         (true, _) | (false, None) if leaves_after_cancel(case, holders, until_ns) => {
             Some(Cause::SharedIdentity)
         }
         (true, _) => Some(Cause::NothingTaken),
-        (false, Some((claim, lost))) => shared::why(case, books, claim, &lost, until_ns),
+        (false, Some((claim, lost))) => shared::why(case, ownership, claim, &lost, until_ns),
         (false, None) if counts_by_a_wrong_clock(case, holders) => Some(Cause::ClientClock),
-        (false, None) if holders.iter().any(|it| books.lost_count(case, it.key, until_ns)) => {
+        (false, None) if holders.iter().any(|it| ownership.lost_count(case, it.key, until_ns)) => {
             Some(Cause::ServerForgets)
         }
         (false, None) => Some(Cause::Recipe),
@@ -156,11 +158,11 @@ fn counts_by_a_wrong_clock(case: &Case<'_>, holders: &[&Claim]) -> bool {
 /// store; and the loss that made room for another, with its claim.
 fn loss_of_overlap<'a>(
     case: &'a Case<'_>,
-    books: &Books,
+    ownership: &Ownership,
     holders: &[&'a Claim],
     until_ns: u64,
 ) -> (bool, Option<(&'a Claim, Lost)>) {
-    let taken_by = |claim: &&'a Claim| nested::taken_by(case, books, claim);
+    let taken_by = |claim: &&'a Claim| nested::taken_by(case, ownership, claim);
     let holders: Vec<&Claim> = holders.iter().map(taken_by).collect();
     // Of more than two, each has things of its own.
     let other = |place: usize| match holders[..] {
@@ -168,7 +170,7 @@ fn loss_of_overlap<'a>(
         _ => None,
     };
     let loss = |(place, claim): (usize, &&'a Claim)| {
-        (*claim, loss::of(case, books, claim, until_ns, other(place)))
+        (*claim, loss::of(case, ownership, claim, until_ns, other(place)))
     };
     let losses: Vec<_> = holders.iter().enumerate().map(loss).collect();
     let never = losses
@@ -189,11 +191,11 @@ pub(crate) fn taker_of_overlap<'a>(
     pair: (&'a Claim, &'a Claim),
     at: u64,
 ) -> Option<(&'a Claim, u64)> {
-    let books = case.ownership()?;
-    let (never, lost) = loss_of_overlap(case, books, &[pair.0, pair.1], case.time(at));
+    let ownership = case.ownership()?;
+    let (never, lost) = loss_of_overlap(case, ownership, &[pair.0, pair.1], case.time(at));
     let (_, lost) = lost.filter(|_| !never)?;
     let (Change::Deleted(by) | Change::Written(by)) = lost.how else { return None };
-    let taker = books.busy_with(case, by, lost.at_ns)?;
+    let taker = ownership.busy_with(case, by, lost.at_ns)?;
     let is_third = ![pair.0.invoke, pair.1.invoke].contains(&taker.invoke);
     is_third.then_some((taker, lost.at_ns))
 }
@@ -218,20 +220,25 @@ fn leaves_after_cancel(case: &Case<'_>, claims: &[&Claim], until_ns: u64) -> boo
 
 /// The cause for which a client no longer had the lock when its release was answered at an event.
 pub(crate) fn of_loss(case: &Case<'_>, claim: &Claim, at: u64) -> Causes {
-    let Some(books) = case.ownership() else {
+    let Some(ownership) = case.ownership() else {
         return possible::of_loss(case, &[claim], case.time(at));
     };
     // Where nothing tells what became of it, and nothing was near, the recipe is what is left.
     let by_recipe = || case.calm().spans(claim.invoke, at).then_some(Cause::Recipe);
-    of_loss_by(case, books, claim, case.time(at)).or_else(by_recipe).into()
+    of_loss_by(case, ownership, claim, case.time(at)).or_else(by_recipe).into()
 }
 
 /// The same by the ledger alone, at a time, in nanoseconds.
-fn of_loss_by(case: &Case<'_>, books: &Books, claim: &Claim, until_ns: u64) -> Option<Cause> {
-    if case.shared(books).has(claim, claim.freed.map_or(u64::MAX, |(at, _)| at)) {
+fn of_loss_by(
+    case: &Case<'_>,
+    ownership: &Ownership,
+    claim: &Claim,
+    until_ns: u64,
+) -> Option<Cause> {
+    if case.shared(ownership).has(claim, claim.freed.map_or(u64::MAX, |(at, _)| at)) {
         return Some(Cause::SharedIdentity);
     }
-    match loss::of(case, books, claim, until_ns, None) {
+    match loss::of(case, ownership, claim, until_ns, None) {
         LeftInStore::Kept => Some(Cause::Recipe),
         LeftInStore::Never => Some(Cause::NothingTaken),
         LeftInStore::Lost(lost) => match claim.freeing.map(|begun| case.time(begun)) {
@@ -240,40 +247,40 @@ fn of_loss_by(case: &Case<'_>, books: &Books, claim: &Claim, until_ns: u64) -> O
             {
                 Some(loss::why_released_late(case, claim, &lost, until_ns))
             }
-            _ => shared::why(case, books, claim, &lost, until_ns),
+            _ => shared::why(case, ownership, claim, &lost, until_ns),
         },
     }
 }
 
 /// The releases that removed what another had been granted the lock with, as the ledger has them.
-pub(crate) fn foreign_releases(case: &Case<'_>, books: &Books) -> Vec<Occurrence> {
-    let thefts = books.thefts(
-        |by, at_ns| loss::has_won(case, books, by, at_ns),
+pub(crate) fn foreign_releases(case: &Case<'_>, ownership: &Ownership) -> Vec<Occurrence> {
+    let thefts = ownership.thefts(
+        |by, at_ns| loss::has_won(case, ownership, by, at_ns),
         |by, at_ns, (owner, write)| {
-            let owner = books.busy_with(case, owner, write.at_ns);
-            owner.is_some_and(|owner| loss::overwrites(case, books, (by, at_ns), owner))
+            let owner = ownership.busy_with(case, owner, write.at_ns);
+            owner.is_some_and(|owner| loss::overwrites(case, ownership, (by, at_ns), owner))
         },
     );
-    let release = |(at_ns, by, (owner, write)): (u64, u32, (u32, books::Written))| {
-        let robbed = books.busy_with(case, owner, write.at_ns)?;
+    let release = |(at_ns, by, (owner, write)): (u64, u32, (u32, ownership::Written))| {
+        let robbed = ownership.busy_with(case, owner, write.at_ns)?;
         // What a release writes, however late, is no lock: a list, say, that wakes those who wait.
         if robbed.freeing.is_some_and(|begun| case.time(begun) <= write.at_ns) {
             return None;
         }
         // A place in a queue that all share is no lock before it is the first.
         let had_it = robbed.granted().is_some_and(|ok| case.time(ok) <= at_ns);
-        if !had_it && books.joined(write) {
+        if !had_it && ownership.joined(write) {
             return None;
         }
-        let Some(claim) = books.busy_with(case, by, at_ns) else {
+        let Some(claim) = ownership.busy_with(case, by, at_ns) else {
             let (stray, freed) = stray(case, by, at_ns)?;
             return Some(Occurrence::new(Cause::Recipe, [robbed.granted()?, stray, freed]));
         };
         let begun = claim.freeing?;
         let cause = match ClaimStep::of(case, claim, at_ns) {
-            ClaimStep::Releasing => of_loss_by(case, books, claim, at_ns),
+            ClaimStep::Releasing => of_loss_by(case, ownership, claim, at_ns),
             ClaimStep::Over if loss::frees_anyway(case, claim, write.at_ns) => {
-                of_loss_by(case, books, claim, at_ns)
+                of_loss_by(case, ownership, claim, at_ns)
             }
             ClaimStep::Over => Some(Cause::LateRequest),
             ClaimStep::Asking | ClaimStep::Holding => return None,
@@ -295,7 +302,7 @@ fn stray(case: &Case<'_>, by: u32, at_ns: u64) -> Option<(u64, u64)> {
 
 /// The cause of a write that the vault applied at an event after it had served a later grant.
 pub(crate) fn of_late_write(case: &Case<'_>, writer: &Claim, later: &Claim, write: u64) -> Causes {
-    let Some(books) = case.ownership() else {
+    let Some(ownership) = case.ownership() else {
         let mut causes = possible::of_loss(case, &[writer, later], case.time(write));
         // The history says so: it had left before its client let go.
         causes.extend(sent_before(case, writer, later, write).map(|_| Cause::WriteDelayed));
@@ -311,7 +318,7 @@ pub(crate) fn of_late_write(case: &Case<'_>, writer: &Claim, later: &Claim, writ
     }
     // Otherwise its client still believed in its hold, and the question is how that came.
     let delayed = |sent: u64| {
-        let left = loss::of(case, books, writer, case.time(sent), None);
+        let left = loss::of(case, ownership, writer, case.time(sent), None);
         let stood = matches!(left, LeftInStore::Kept);
         let on_its_way = case.time(sent)..case.time(write);
         // A client that is paused has not sent it yet, unless it has waited for the answer in vain.
@@ -341,17 +348,17 @@ pub(crate) fn of_token(case: &Case<'_>, before: &Claim, later: &Claim) -> Causes
 pub(crate) fn left_standing(case: &Case<'_>, claim: &Claim, at: u64) -> bool {
     let info = &case.run.info;
     let tells = info.lock.shape == Shape::One && !info.lock.promises.fifo && info.workers == 1;
-    let Some(books) = case.ownership().filter(|_| tells) else { return false };
+    let Some(ownership) = case.ownership().filter(|_| tells) else { return false };
     let refused_ns = case.time(at);
     // A client that gives up its session knows that the servers do so a little later.
-    let outlasts = |gone: &books::Changed| match gone.change {
+    let outlasts = |gone: &ownership::Changed| match gone.change {
         Change::SessionEnded(_) => gone.at_ns > refused_ns.saturating_add(info.recovery_ns()),
         _ => gone.at_ns > refused_ns,
     };
     let stands = |write: &Written| {
-        books.after(*write).first().is_none_or(outlasts) && books.is_a_lock(write.thing)
+        ownership.after(*write).first().is_none_or(outlasts) && ownership.is_a_lock(write.thing)
     };
-    books.taken(case, claim).iter().any(stands)
+    ownership.taken(case, claim).iter().any(stands)
 }
 
 /// The cause for which the store counts a client as the holder though it was refused the lock.
@@ -398,13 +405,13 @@ fn reply_lost_during(case: &Case<'_>, claim: &Claim, during: &Range<u64>) -> Cau
 /// all that its client had taken; `None`: it did not.
 pub(crate) fn of_denied_release(case: &Case<'_>, claim: &Claim, at: u64) -> Option<Cause> {
     // Which worker of a client removed something is no more than inferred.
-    let books = case.ownership().filter(|_| case.run.info.workers == 1)?;
+    let ownership = case.ownership().filter(|_| case.run.info.workers == 1)?;
     let during = case.time(claim.freeing?)..case.time(at);
     let own = Change::Deleted(claim.process);
-    let is_own = |next: &books::Changed| next.change == own && during.contains(&next.at_ns);
-    let taken = books.taken(case, claim);
+    let is_own = |next: &ownership::Changed| next.change == own && during.contains(&next.at_ns);
+    let taken = ownership.taken(case, claim);
     let removed = !taken.is_empty()
-        && taken.iter().all(|write| books.after(*write).first().is_some_and(is_own));
+        && taken.iter().all(|write| ownership.after(*write).first().is_some_and(is_own));
     removed.then(|| reply_lost_during(case, claim, &during))
 }
 
@@ -412,12 +419,14 @@ pub(crate) fn of_denied_release(case: &Case<'_>, claim: &Claim, at: u64) -> Opti
 /// what its client had taken ran out much later, and only then was somebody granted the lock who
 /// had waited for it all the while.
 pub(crate) fn is_left_to_run_out(case: &Case<'_>, claim: &Claim, at: u64) -> bool {
-    let Some(books) = case.ownership().filter(|_| case.run.info.workers == 1) else { return false };
-    let run_out = |write: &books::Written| {
-        let next = books.after(*write).first().filter(|_| !books.is_shared(write.thing))?;
+    let Some(ownership) = case.ownership().filter(|_| case.run.info.workers == 1) else {
+        return false;
+    };
+    let run_out = |write: &ownership::Written| {
+        let next = ownership.after(*write).first().filter(|_| !ownership.is_shared(write.thing))?;
         (next.change == Change::Expired).then_some(next.at_ns)
     };
-    let taken = books.taken(case, claim);
+    let taken = ownership.taken(case, claim);
     let run_out: Option<Vec<u64>> = taken.iter().map(run_out).collect();
     let Some(run_out_ns) = run_out.and_then(|all| all.into_iter().max()) else { return false };
     let mut later = case.granted(claim.key).map(|(_, it)| it).filter(|it| it.granted() > Some(at));

@@ -2,8 +2,8 @@
 //! worker, grants the lock to its owner again, and the first release frees it for both. So does an
 //! acquire that is given up, and takes back what it finds under its own name.
 
-use super::books::Books;
 use super::loss::{self, LeftInStore, Lost};
+use super::ownership::Ownership;
 use super::{Case, is_queued};
 use crate::evidence::Evidence;
 use base::{Cause, Change, HOLDS, Removed};
@@ -19,7 +19,7 @@ pub(crate) struct SharedClaims {
 }
 
 impl SharedClaims {
-    pub(crate) fn of(evidence: &Evidence<'_>, books: &Books) -> Self {
+    pub(crate) fn of(evidence: &Evidence<'_>, ownership: &Ownership) -> Self {
         let mut shared = Self::default();
         let mut granted: Vec<&Claim> =
             evidence.claims.claims.iter().filter(|claim| lives_on(evidence, claim)).collect();
@@ -29,11 +29,11 @@ impl SharedClaims {
             owners.entry(owner(evidence, claim)).or_default().push(claim);
         }
         for claims in owners.values() {
-            shared.note_those_let_in(evidence, books, claims);
+            shared.note_those_let_in(evidence, ownership, claims);
         }
         for claim in evidence.claims.claims.iter().filter(|claim| claim.granted().is_none()) {
             let claims = owners.get(&owner(evidence, claim)).map_or(&[][..], Vec::as_slice);
-            if let Some(owner) = taken_back(evidence, books, claims, claim) {
+            if let Some(owner) = taken_back(evidence, ownership, claims, claim) {
                 shared.note(owner, claim.invoke);
             }
         }
@@ -42,13 +42,18 @@ impl SharedClaims {
 
     /// Notes the claims of one client and key, by their grants, that were let in beside another of
     /// them.
-    fn note_those_let_in(&mut self, evidence: &Evidence<'_>, books: &Books, claims: &[&Claim]) {
+    fn note_those_let_in(
+        &mut self,
+        evidence: &Evidence<'_>,
+        ownership: &Ownership,
+        claims: &[&Claim],
+    ) {
         let mut live: Vec<&Claim> = Vec::new();
         for claim in claims {
             let Some(hold) = claim.definite() else { continue };
             live.retain(|other| stands_until(other).is_some_and(|until| until > hold.start));
             let rivals = |other: &&&Claim| is_rival(evidence, other, claim);
-            let shares = |it: &&&Claim| is_let_in(evidence, books, it, claim, hold.start);
+            let shares = |it: &&&Claim| is_let_in(evidence, ownership, it, claim, hold.start);
             for other in live.iter().filter(rivals).filter(shares) {
                 self.note(other, hold.start);
                 self.note(claim, hold.start);
@@ -85,7 +90,7 @@ fn lives_on(evidence: &Evidence<'_>, claim: &Claim) -> bool {
 /// queue was given by nobody.)
 fn is_let_in(
     evidence: &Evidence<'_>,
-    books: &Books,
+    ownership: &Ownership,
     owner: &Claim,
     again: &Claim,
     at: u64,
@@ -94,7 +99,7 @@ fn is_let_in(
         return false;
     }
     let at_ns = evidence.time(at);
-    let loss = |claim| loss::of(evidence, books, claim, at_ns, None);
+    let loss = |claim| loss::of(evidence, ownership, claim, at_ns, None);
     matches!((loss(owner), loss(again)), (LeftInStore::Kept, LeftInStore::Never))
 }
 
@@ -102,7 +107,7 @@ fn is_let_in(
 /// `granted` are those of the client, by their grants.
 fn taken_back<'a>(
     evidence: &Evidence<'_>,
-    books: &Books,
+    ownership: &Ownership,
     granted: &[&'a Claim],
     given_up: &Claim,
 ) -> Option<&'a Claim> {
@@ -114,46 +119,52 @@ fn taken_back<'a>(
     let robbed = rivals.find(|claim| {
         let Some(hold) = claim.definite() else { return false };
         let during = evidence.time(asking.start.max(hold.start))..evidence.time(hold.end);
-        books.took_back(evidence, claim, during)
+        ownership.took_back(evidence, claim, during)
     });
     robbed.copied()
 }
 
 /// Returns true if the store cannot tell a claim from that of another worker which took what it
 /// had: the release of the other compared a mark, for all that is known, and that was the same.
-pub(super) fn is_twin(case: &Case<'_>, books: &Books, claim: &Claim, taker: &Claim) -> bool {
+pub(super) fn is_twin(
+    case: &Case<'_>,
+    ownership: &Ownership,
+    claim: &Claim,
+    taker: &Claim,
+) -> bool {
     let client = |claim: &Claim| case.run.info.client_of(claim.process);
     // A client that was started again has another process, and the same workers.
     let worker = |claim: &Claim| case.run.info.worker_of(claim.process);
     worker(taker) != worker(claim)
         && client(taker) == client(claim)
         && (taker.freeing.is_some() && taker.removed != Some(Removed::Any)
-            || case.shared(books).has(taker, taker.freeing.unwrap_or(u64::MAX)))
+            || case.shared(ownership).has(taker, taker.freeing.unwrap_or(u64::MAX)))
 }
 
 /// Returns the reason why a client lost what it had, and believed on until a time: its own loss, or
 /// that of whoever freed it, may be the work of another worker of the same client.
 pub(super) fn why(
     case: &Case<'_>,
-    books: &Books,
+    ownership: &Ownership,
     claim: &Claim,
     lost: &Lost,
     until_ns: u64,
 ) -> Option<Cause> {
     let taker = |lost: &Lost| match lost.how {
-        Change::Deleted(by) | Change::Written(by) => books.busy_with(case, by, lost.at_ns),
+        Change::Deleted(by) | Change::Written(by) => ownership.busy_with(case, by, lost.at_ns),
         _ => None,
     };
-    let is_by_twin =
-        |claim, lost: &Lost| taker(lost).is_some_and(|taker| is_twin(case, books, claim, taker));
-    let had_twin = |thief| match loss::of(case, books, thief, lost.at_ns, None) {
+    let is_by_twin = |claim, lost: &Lost| {
+        taker(lost).is_some_and(|taker| is_twin(case, ownership, claim, taker))
+    };
+    let had_twin = |thief| match loss::of(case, ownership, thief, lost.at_ns, None) {
         LeftInStore::Lost(lost) => is_by_twin(thief, &lost),
-        LeftInStore::Kept | LeftInStore::Never => case.shared(books).has(thief, u64::MAX),
+        LeftInStore::Kept | LeftInStore::Never => case.shared(ownership).has(thief, u64::MAX),
     };
     if is_by_twin(claim, lost) {
         return Some(Cause::SharedIdentity);
     }
-    let cause = loss::why(case, books, claim, lost, until_ns)?;
+    let cause = loss::why(case, ownership, claim, lost, until_ns)?;
     let is_indirect = cause == Cause::ForeignRelease && taker(lost).is_some_and(had_twin);
     Some(if is_indirect { Cause::SharedIdentity } else { cause })
 }

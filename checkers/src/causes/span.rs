@@ -2,7 +2,7 @@
 
 use crate::evidence::Evidence;
 use crate::faults::FaultSpan;
-use crate::stretches::covered;
+use crate::intervals::covered;
 use base::{
     Action, Clock, ClockChange, Data, Family, Fault, LinkFault, Mono, Node, Target, WallTime,
 };

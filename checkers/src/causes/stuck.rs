@@ -1,8 +1,8 @@
 //! Locks that stay taken: the thing that still stands in the store, and how it was left there.
 
 use super::Case;
-use super::books::{Books, Changed, Standing, Written};
 use super::loss::{self, Lost, why_session_ended};
+use super::ownership::{Changed, Ownership, Standing, Written};
 use super::possible;
 use super::span::{Trouble, Troubles, loses_data};
 use super::{is_queued, reply_lost};
@@ -37,9 +37,9 @@ pub(super) fn is_cancelled(case: &Case<'_>, claim: &Claim, at_ns: u64) -> bool {
 fn by_what_stands(case: &Case<'_>, key: usize, at_ns: u64) -> Causes {
     match case.ownership() {
         Some(_) if is_dead(case, at_ns) => Cause::ServerForgets.into(),
-        Some(books) => {
-            let left = left_by(case, books, key, at_ns).map(|(_, cause)| cause);
-            left.or_else(|| ran_out(case, books, key, at_ns)).unwrap_or(Cause::Recipe).into()
+        Some(ownership) => {
+            let left = left_by(case, ownership, key, at_ns).map(|(_, cause)| cause);
+            left.or_else(|| ran_out(case, ownership, key, at_ns)).unwrap_or(Cause::Recipe).into()
         }
         None => {
             let asked: Vec<&Claim> = case.asked(key).map(|(_, claim)| claim).collect();
@@ -51,11 +51,11 @@ fn by_what_stands(case: &Case<'_>, key: usize, at_ns: u64) -> Causes {
 /// The claim that left a lock taken, by the ledger, at a time in nanoseconds.
 pub(crate) fn culprit_of<'a>(
     case: &'a Case<'_>,
-    books: &Books,
+    ownership: &Ownership,
     key: usize,
     at_ns: u64,
 ) -> Option<&'a Claim> {
-    let left = left_by(case, books, key, at_ns).filter(|_| !is_dead(case, at_ns));
+    let left = left_by(case, ownership, key, at_ns).filter(|_| !is_dead(case, at_ns));
     left.map(|(claim, _)| claim)
 }
 
@@ -82,33 +82,33 @@ fn is_dead(case: &Case<'_>, at_ns: u64) -> bool {
 /// The claim that left a lock taken, and the cause for which it did.
 fn left_by<'a>(
     case: &'a Case<'_>,
-    books: &Books,
+    ownership: &Ownership,
     key: usize,
     at_ns: u64,
 ) -> Option<(&'a Claim, Cause)> {
-    let left = case.left(books, at_ns);
+    let left = case.left(ownership, at_ns);
     let standing = left.standing.get(&key).into_iter().flatten().map(|it| it.write.thing);
-    let shared = standing.filter(|thing| books.is_shared(*thing));
-    let parts = shared.filter_map(|thing| part_of_one_gone(case, books, key, (thing, at_ns)));
+    let shared = standing.filter(|thing| ownership.is_shared(*thing));
+    let parts = shared.filter_map(|thing| part_of_one_gone(case, ownership, key, (thing, at_ns)));
     if let Some((made_ns, claim)) = parts.min_by_key(|(made_ns, _)| *made_ns) {
         return Some((claim, why_left(case, claim, Some(made_ns))));
     }
     let left_by = |Standing { write, process, restored }: &Standing| {
-        let claim = books.busy_with(case, *process, write.at_ns)?;
+        let claim = ownership.busy_with(case, *process, write.at_ns)?;
         let cause = match restored {
             true => Cause::ServerForgets,
-            false => left_behind(case, books, &left, (claim, *write))?,
+            false => left_behind(case, ownership, &left, (claim, *write))?,
         };
         Some((write.at_ns, claim, cause))
     };
     let waits_at = |Standing { write, process, .. }: &Standing| {
-        let claim = books.busy_with(case, *process, write.at_ns);
-        claim.is_some_and(|claim| waits_at(case, books, (claim, *write), at_ns))
+        let claim = ownership.busy_with(case, *process, write.at_ns);
+        claim.is_some_and(|claim| waits_at(case, ownership, (claim, *write), at_ns))
     };
     let blocking = match left.standing.get(&key) {
         // If all that stands there are places at which clients wait, nobody woke the first.
         Some(standing) => {
-            let is_own = |thing: &&Standing| !books.is_shared(thing.write.thing);
+            let is_own = |thing: &&Standing| !ownership.is_shared(thing.write.thing);
             let own: Vec<&Standing> = standing.iter().filter(is_own).collect();
             // Whoever wrote last what several share need not have left anything of its own there.
             let standing = if own.is_empty() { standing.iter().collect() } else { own };
@@ -138,7 +138,7 @@ fn left_by<'a>(
 /// several share, and when it had done so, in nanoseconds.
 fn part_of_one_gone<'a>(
     case: &'a Case<'_>,
-    books: &Books,
+    ownership: &Ownership,
     key: usize,
     (thing, at_ns): (usize, u64),
 ) -> Option<(u64, &'a Claim)> {
@@ -148,22 +148,23 @@ fn part_of_one_gone<'a>(
     };
     let gone = case.asked(key).map(|(_, claim)| claim);
     let gone = gone.filter(|claim| went(claim).is_some_and(|at| case.time(at) <= at_ns));
-    let parts = gone.filter_map(|claim| Some((books.part(case, claim, (thing, at_ns))?, claim)));
+    let parts =
+        gone.filter_map(|claim| Some((ownership.part(case, claim, (thing, at_ns))?, claim)));
     parts.min_by_key(|(made_ns, _)| *made_ns)
 }
 
 /// The cause for which a lock ran out that nobody has taken since: its holder did not free it, and
 /// so nobody notified those who wait for its message. (Where the store itself wakes its waiters, it
 /// was the store that did not.)
-fn ran_out(case: &Case<'_>, books: &Books, key: usize, at_ns: u64) -> Option<Cause> {
+fn ran_out(case: &Case<'_>, ownership: &Ownership, key: usize, at_ns: u64) -> Option<Cause> {
     if case.run.info.lock.promises.wakes.is_some() {
         return None;
     }
     let of_key = |(last, thing): (Changed, Standing)| {
-        let claim = books.busy_with(case, thing.process, thing.write.at_ns)?;
+        let claim = ownership.busy_with(case, thing.process, thing.write.at_ns)?;
         (claim.key == key).then_some((last, thing.write.at_ns, claim))
     };
-    let changes = books.last_changes(at_ns).filter_map(of_key);
+    let changes = ownership.last_changes(at_ns).filter_map(of_key);
     let (last, made_ns, claim) = changes.max_by_key(|(last, ..)| last.at_ns)?;
     let lost = Lost { at_ns: last.at_ns, made_ns, how: last.change, spoilt: None, spare: false };
     loss::ran_out(&lost).then(|| match why_left(case, claim, Some(made_ns)) {
@@ -187,10 +188,10 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    pub(crate) fn of(case: &Case<'_>, books: &Books, at_ns: u64) -> Self {
+    pub(crate) fn of(case: &Case<'_>, ownership: &Ownership, at_ns: u64) -> Self {
         let mut standing: BTreeMap<usize, Vec<Standing>> = BTreeMap::new();
-        for thing in books.standing(at_ns) {
-            if let Some(claim) = books.busy_with(case, thing.process, thing.write.at_ns) {
+        for thing in ownership.standing(at_ns) {
+            if let Some(claim) = ownership.busy_with(case, thing.process, thing.write.at_ns) {
                 standing.entry(claim.key).or_default().push(thing);
             }
         }
@@ -272,23 +273,23 @@ fn sessions(case: &Case<'_>, at_ns: u64) -> BTreeMap<usize, (usize, u64)> {
 /// may.
 fn left_behind(
     case: &Case<'_>,
-    books: &Books,
+    ownership: &Ownership,
     left: &Left,
     (claim, write): (&Claim, Written),
 ) -> Option<Cause> {
     if left.expires
-        && let Some(cause) = kept_by_a_clock(case, books, (claim, write))
+        && let Some(cause) = kept_by_a_clock(case, ownership, (claim, write))
     {
         return Some(cause);
     }
-    if waits_at(case, books, (claim, write), left.at_ns) || holds(case, claim, left.at_ns) {
+    if waits_at(case, ownership, (claim, write), left.at_ns) || holds(case, claim, left.at_ns) {
         return None;
     }
     if asks(case, claim, left.at_ns) {
-        return Some(match books.taken(case, claim).len() {
+        return Some(match ownership.taken(case, claim).len() {
             // It may be a place in a queue that its author has not reported.
             1 => reply_lost(case, claim),
-            _ if is_of_another(case, books, claim) => Cause::LateRequest,
+            _ if is_of_another(case, ownership, claim) => Cause::LateRequest,
             _ => Cause::ReplyLost,
         });
     }
@@ -297,8 +298,13 @@ fn left_behind(
 
 /// Returns true if a claim waits at a time, in nanoseconds, at the place in a queue that it made:
 /// its latest. (Any other thing of its is one that its client does not know of.)
-fn waits_at(case: &Case<'_>, books: &Books, (claim, write): (&Claim, Written), at_ns: u64) -> bool {
-    let last = || books.taken(case, claim).into_iter().max_by_key(|taken| taken.at_ns);
+fn waits_at(
+    case: &Case<'_>,
+    ownership: &Ownership,
+    (claim, write): (&Claim, Written),
+    at_ns: u64,
+) -> bool {
+    let last = || ownership.taken(case, claim).into_iter().max_by_key(|taken| taken.at_ns);
     case.run.info.lock.promises.fifo && asks(case, claim, at_ns) && last() == Some(write)
 }
 
@@ -310,11 +316,11 @@ fn holds(case: &Case<'_>, claim: &Claim, at_ns: u64) -> bool {
 
 /// Returns true if what a claim does not know of may be from the one before, which ended with
 /// nothing: then a request of that one came late.
-fn is_of_another(case: &Case<'_>, books: &Books, claim: &Claim) -> bool {
+fn is_of_another(case: &Case<'_>, ownership: &Ownership, claim: &Claim) -> bool {
     let ours = case.claims.claims.iter().filter(|other| other.process == claim.process);
     let before = ours.filter(|other| other.invoke < claim.invoke).max_by_key(|it| it.invoke);
     before.is_some_and(|before| {
-        books.taken(case, before).is_empty()
+        ownership.taken(case, before).is_empty()
             && (!is_queued(case, before) || before.granted().is_none())
     })
 }
@@ -323,11 +329,11 @@ fn is_of_another(case: &Case<'_>, books: &Books, claim: &Claim) -> bool {
 /// that was wrong while it was made, by as much. (One that stood for longer still had no time.)
 fn kept_by_a_clock(
     case: &Case<'_>,
-    books: &Books,
+    ownership: &Ownership,
     (claim, write): (&Claim, Written),
 ) -> Option<Cause> {
     let made = case.time(claim.invoke)..write.at_ns;
-    let stood_ns = books.after(write).first().map_or(case.run.history.end(), |next| next.at_ns);
+    let stood_ns = ownership.after(write).first().map_or(case.run.history.end(), |next| next.at_ns);
     clock_that_kept(case, claim, (write.at_ns..write.at_ns, made), stood_ns)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::evidence::Evidence;
 use crate::faults::FaultSpan;
-use crate::stretches::Stretches;
+use crate::intervals::Intervals;
 use crate::words::seconds;
 use base::{Action, Data, Matters, RunInfo, RunSpec, nanos};
 use histories::holds::{AcquireAnswer, Claim};
@@ -10,18 +10,18 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-/// The stretches in which the lock was wanted, held or being freed, by each client and by all.
+/// The intervals in which the lock was wanted, held or being freed, by each client and by all.
 pub(super) struct Wanted<'e, 'a> {
     evidence: &'e Evidence<'a>,
     clients: BTreeMap<u32, WantedBy<'e>>,
     all: WantedBy<'e>,
 }
 
-/// Claims, with the stretches in which they mattered to their clients.
+/// Claims, with the intervals in which they mattered to their clients.
 #[derive(Default)]
 struct WantedBy<'a> {
     claims: Vec<&'a Claim>,
-    stretches: Stretches,
+    intervals: Intervals,
 }
 
 impl<'a> WantedBy<'a> {
@@ -32,13 +32,13 @@ impl<'a> WantedBy<'a> {
             let Range { start, end } = claim.wanted();
             (start, claim.freed.map_or(end, |(freed, _)| end.max(freed)))
         };
-        Self { stretches: Stretches::of(claims.iter().map(wanted)), claims }
+        Self { intervals: Intervals::of(claims.iter().map(wanted)), claims }
     }
 
     /// The claims that mattered while a fault may have been in force.
     fn during(&self, fault_span: &FaultSpan) -> impl Iterator<Item = &'a Claim> {
         let until = fault_span.healed.unwrap_or(u64::MAX);
-        self.stretches.meeting(fault_span.begin, until).map(|id| self.claims[id])
+        self.intervals.meeting(fault_span.begin, until).map(|id| self.claims[id])
     }
 }
 

@@ -39,8 +39,8 @@ pub(super) fn culprit<'a>(case: &'a Case<'_>, stuck: &Standstill) -> Culprit<'a>
     if let Some(sleeper) = sleeper(case, &ours, stuck) {
         return sleeper;
     }
-    if let Some(books) = case.ownership()
-        && let Some(claim) = causes::culprit_of(case, books, key, stuck.kept_ns(case))
+    if let Some(ownership) = case.ownership()
+        && let Some(claim) = causes::culprit_of(case, ownership, key, stuck.kept_ns(case))
     {
         let gone = claim.gone_at().filter(|at| *at <= stop);
         return gone.map_or(Culprit::Unknown, |at| Culprit::Gone(at, claim));
@@ -67,10 +67,10 @@ fn last_grant<'a>(ours: &[&'a Claim], stop: u64) -> Option<&'a Claim> {
 fn sleeper<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Option<Culprit<'a>> {
     let stop = stuck.until;
     case.run.info.lock.promises.wakes?;
-    if let Some(books) = case.ownership() {
+    if let Some(ownership) = case.ownership() {
         let nothing_left =
             causes::of_stuck(case, stuck.key, stuck.kept_ns(case)) == Cause::Recipe.into();
-        return nothing_left.then(|| asleep(case, books, ours, stuck)).flatten();
+        return nothing_left.then(|| asleep(case, ownership, ours, stuck)).flatten();
     }
     if let Some(deaf) = deaf(case, ours, stuck) {
         return Some(deaf);
@@ -105,11 +105,11 @@ fn deaf<'a>(case: &Case<'_>, ours: &[&'a Claim], stuck: &Standstill) -> Option<C
 /// store may keep others out, and comes before those without one.
 fn asleep<'a>(
     case: &Case<'_>,
-    books: &causes::Books,
+    ownership: &causes::Ownership,
     ours: &[&'a Claim],
     stuck: &Standstill,
 ) -> Option<Culprit<'a>> {
-    let left = case.left(books, stuck.kept_ns(case));
+    let left = case.left(ownership, stuck.kept_ns(case));
     let first = |claim: &&Claim| (!left.has(stuck.key, claim.process), claim.invoke);
     let claim = slept_through(case, ours, stuck).min_by_key(first)?;
     let freed = last_release(case, ours).map(|(_, freed)| freed);

@@ -1,7 +1,7 @@
 //! The time for which a holder that has died keeps a lock from the living.
 
 use crate::Case;
-use crate::stretches::Stretches;
+use crate::intervals::Intervals;
 use base::Measure;
 use histories::holds::{Claim, Ending};
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub(super) fn measures(case: &Case<'_>, slowest: Option<u64>) -> Vec<Measure> {
 /// The claims of one key.
 struct KeyClaims<'a> {
     asked: Vec<&'a Claim>,
-    asking: Stretches,
+    asking: Intervals,
     granted: Vec<&'a Claim>,
 }
 
@@ -44,7 +44,7 @@ impl<'a> KeyClaims<'a> {
         let asked: Vec<&Claim> = case.asked(key).map(|(_, claim)| claim).collect();
         let asking = asked.iter().map(|claim| (claim.invoke, claim.asking().end));
         let granted = case.granted(key).map(|(_, claim)| claim).collect();
-        Self { asking: Stretches::of(asking), asked, granted }
+        Self { asking: Intervals::of(asking), asked, granted }
     }
 
     fn after(&self, case: &Case<'_>, dead: &Claim) -> Option<u64> {

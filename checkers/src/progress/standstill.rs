@@ -8,7 +8,7 @@ use crate::phase::{EventTime, QuietPhase};
 use base::{Fault, Node};
 use histories::holds::Claim;
 
-/// A stretch in which a lock was stuck, between two events.
+/// An interval in which a lock was stuck, between two events.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standstill {
     /// The lock, as an index into the claims' keys.
@@ -35,7 +35,7 @@ impl Standstill {
     }
 }
 
-/// The stretches in which a lock was stuck. One that lasts until the run ends is none of them.
+/// The intervals in which a lock was stuck. One that lasts until the run ends is none of them.
 pub(super) fn standstills(case: &Case<'_>, key: usize) -> Vec<Standstill> {
     let due = bound_ns(case);
     let long = |(from, until): &(u64, u64)| case.time(*until) - case.time(*from) >= due;
@@ -74,7 +74,7 @@ fn bound_ns(case: &Case<'_>) -> u64 {
     }
 }
 
-/// The stretches in which nothing kept a lock from being granted, and nobody was granted it.
+/// The intervals in which nothing kept a lock from being granted, and nobody was granted it.
 fn free(case: &Case<'_>, key: usize) -> Vec<(u64, u64)> {
     let ours = case.asked(key).map(|(_, claim)| claim);
     let faults =
@@ -93,9 +93,9 @@ fn free(case: &Case<'_>, key: usize) -> Vec<(u64, u64)> {
     free
 }
 
-/// Returns the stretch in which a claim keeps its lock from others, as it may: while it is held and
-/// being freed, and where its client went and may have left it taken, from when on its bound counts
-/// anew. One that never promises to recover is kept by holds alone.
+/// Returns the interval in which a claim keeps its lock from others, as it may: while it is held
+/// and being freed, and where its client went and may have left it taken, from when on its bound
+/// counts anew. One that never promises to recover is kept by holds alone.
 fn keeps(claim: &Claim, recovers: bool) -> Option<(u64, u64)> {
     let gone = claim.left_at(u64::MAX).filter(|_| recovers && claim.granted().is_none());
     let held = claim.granted().map(|ok| {

@@ -3,13 +3,13 @@
 
 use super::due_from;
 use crate::Case;
+use crate::intervals::covered;
 use crate::phase::QuietPhase;
-use crate::stretches::covered;
 use base::Mode;
 use histories::holds::Claim;
 
 /// The first writer of a lock that no writer is granted in the quiet phase, if the lock is free
-/// while one asks for it: at one stretch for as long as it takes to pick it up, or for as long as
+/// while one asks for it: in one interval as long as it takes to pick it up, or for as long as
 /// its bound, in total. A reader counts as one that has it from its first request on.
 pub(super) fn shut_out(case: &Case<'_>, phase: &QuietPhase, key: usize) -> Option<usize> {
     let promises = case.run.info.lock.promises;
@@ -45,23 +45,23 @@ pub(super) fn shut_out(case: &Case<'_>, phase: &QuietPhase, key: usize) -> Optio
     first.filter(|_| longest_ns >= picked_up_ns || free_ns >= info.due_ns())
 }
 
-/// Stretches between events as times in a phase, in nanoseconds.
+/// Intervals between events as times in a phase, in nanoseconds.
 fn within(
     case: &Case<'_>,
     phase: &QuietPhase,
-    stretches: impl Iterator<Item = (u64, u64)>,
+    intervals: impl Iterator<Item = (u64, u64)>,
 ) -> Vec<(u64, u64)> {
     let time = |at: u64| case.run.history.get(at).map_or(phase.stop.time, |event| event.time_ns);
     let within = |at: u64| time(at).clamp(phase.quiet.time, phase.stop.time);
-    stretches.map(|(begin, end)| (within(begin), within(end))).collect()
+    intervals.map(|(begin, end)| (within(begin), within(end))).collect()
 }
 
-/// The times of a phase that none of these stretches covers.
-fn gaps(mut stretches: Vec<(u64, u64)>, phase: &QuietPhase) -> Vec<(u64, u64)> {
-    stretches.push((phase.stop.time, phase.stop.time));
-    stretches.sort_unstable();
+/// The times of a phase that none of these intervals covers.
+fn gaps(mut intervals: Vec<(u64, u64)>, phase: &QuietPhase) -> Vec<(u64, u64)> {
+    intervals.push((phase.stop.time, phase.stop.time));
+    intervals.sort_unstable();
     let (mut gaps, mut until) = (Vec::new(), phase.quiet.time);
-    for (begin, end) in stretches {
+    for (begin, end) in intervals {
         if begin > until {
             gaps.push((until, begin));
         }

@@ -55,10 +55,10 @@ pub fn of_entry<'a>(
     entry: &SuiteEntry,
     all: &'a [Counterexample],
 ) -> impl Iterator<Item = &'a Counterexample> + use<'a> {
-    let begins = entry.expect.sights().map(|(_, sight)| {
-        let anomaly = sight.anomaly.replace(' ', "-");
-        let cause = sight.cause.map_or(String::new(), |cause| format!("{}.json", cause.name()));
-        format!("{}+{}+{anomaly}+{cause}", entry.lock.name(), entry.run.nemesis)
+    let begins = entry.expect.anomalies().map(|(_, anomaly)| {
+        let name = anomaly.name.replace(' ', "-");
+        let cause = anomaly.cause.map_or(String::new(), |cause| format!("{}.json", cause.name()));
+        format!("{}+{}+{name}+{cause}", entry.lock.name(), entry.run.nemesis)
     });
     let begins: Vec<String> = begins.collect();
     all.iter().filter(move |it| begins.iter().any(|begin| it.file.starts_with(begin)))

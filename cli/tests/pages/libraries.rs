@@ -60,6 +60,6 @@ pub fn make(root: &Path) -> String {
 
 /// The advice against what an entry shows.
 fn advice(entry: &SuiteEntry) -> &'static str {
-    let causes = entry.expect.sights().filter_map(|(_, sight)| sight.cause);
+    let causes = entry.expect.anomalies().filter_map(|(_, anomaly)| anomaly.cause);
     causes.filter_map(remedy).next().unwrap_or_default()
 }

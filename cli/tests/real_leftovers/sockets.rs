@@ -1,6 +1,6 @@
-//! The doors of servers during a run: none of local ones is open to other machines, and to other
-//! users of this one only those of a list; so it is with those of containers. The kernel is asked,
-//! and not picklock.
+//! The ports at which servers listen during a run: none of local ones is open to other machines,
+//! and to other users of this one only those of a list; so it is with those of containers. The
+//! kernel is asked, and not picklock.
 
 use super::{LIMIT, ended, picklock, place};
 use nix::unistd::geteuid;
@@ -15,8 +15,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use testbed::owner::stat_field;
 
-/// The doors that take everybody in: the topology, the program, the most such doors of one process,
-/// and the reason.
+/// The ports that are open to everybody: the topology, the program, the most such ports of one
+/// process, and the reason.
 const OPEN: &[(&str, &str, usize, &str)] = &[
     ("redis-cluster", "redis-server", 1, "members of a Redis Cluster speak without passwords"),
     ("etcd-x3", "etcd", 2, "etcd asks for passwords by request, and its members for none"),
@@ -68,11 +68,11 @@ fn owners(first: u32) -> BTreeMap<u64, (u32, String)> {
 }
 
 /// The sockets at whose ports a process and all that have come from it listen.
-fn doors(first: u32) -> BTreeSet<ListeningSocket> {
+fn listeners(first: u32) -> BTreeSet<ListeningSocket> {
     let owners = owners(first);
     let tables =
         ["/proc/net/tcp", "/proc/net/tcp6"].map(|it| fs::read_to_string(it).unwrap_or_default());
-    let mut doors = BTreeSet::new();
+    let mut listeners = BTreeSet::new();
     for line in tables.iter().flat_map(|table| table.lines().skip(1)) {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let owner = owners.get(&fields[9].parse::<u64>().expect("a number"));
@@ -80,10 +80,10 @@ fn doors(first: u32) -> BTreeSet<ListeningSocket> {
             let (address, port) = fields[1].split_once(':').expect("a port");
             let port = u16::from_str_radix(port, 16).expect("a number");
             let (program, address) = (program.clone(), address.to_owned());
-            doors.insert(ListeningSocket { process: *process, program, address, port });
+            listeners.insert(ListeningSocket { process: *process, program, address, port });
         }
     }
-    doors
+    listeners
 }
 
 /// The files of the sockets at which they listen beside these, as another user would name them.
@@ -207,7 +207,7 @@ impl ListeningSocket {
     }
 }
 
-/// Starts a run, and waits until its servers have as many doors as they will have.
+/// Starts a run, and waits until its servers listen at as many ports as they will.
 fn in_full_swing(
     backend: &str,
     temporary: &Path,
@@ -217,14 +217,14 @@ fn in_full_swing(
         ["test", "--algo", algo, "--on", topology, "--backend", backend, "--nemesis", "none"];
     let run = picklock(temporary, &[&args[..], &["--time-limit", "60s"]].concat()).spawn();
     let (run, begun) = (run.expect("it starts"), Instant::now());
-    // Clients have no doors, and are there once all servers serve.
+    // Clients listen nowhere, and are there once all servers serve.
     let has_clients = || family(run.id()).into_iter().any(is_client);
     while !has_clients() {
         assert!(begun.elapsed() < LIMIT, "{topology}: it has not begun");
         sleep(Duration::from_millis(50));
     }
-    let doors = doors(run.id());
-    (run, doors)
+    let listeners = listeners(run.id());
+    (run, listeners)
 }
 
 fn is_client(process: u32) -> bool {
@@ -232,21 +232,21 @@ fn is_client(process: u32) -> bool {
     arguments.split(|byte| *byte == 0).nth(1) == Some(b"client")
 }
 
-/// Asks all doors of servers for a password.
+/// Checks that all listeners of servers ask for a password, but for those of the list.
 fn only_known_are_open<'a>(
     topology: &str,
     is_behind_sockets: bool,
-    doors: impl IntoIterator<Item = &'a ListeningSocket>,
+    listeners: impl IntoIterator<Item = &'a ListeningSocket>,
 ) {
     let mut open = BTreeMap::<_, usize>::new();
-    for door in doors.into_iter().filter(|door| !door.asks_for_a_password()) {
-        *open.entry((door.process, &*door.program)).or_default() += 1;
+    for listener in listeners.into_iter().filter(|listener| !listener.asks_for_a_password()) {
+        *open.entry((listener.process, &*listener.program)).or_default() += 1;
     }
     let known = OPEN.iter().filter(|(on, ..)| *on == topology && !is_behind_sockets);
-    let known: Vec<_> = known.map(|(_, program, doors, _)| (*program, *doors)).collect();
-    for ((_, program), doors) in &open {
-        let is_known = known.iter().any(|(it, most)| it == program && doors <= most);
-        assert!(is_known, "{topology}: {program} has {doors}");
+    let known: Vec<_> = known.map(|(_, program, most, _)| (*program, *most)).collect();
+    for ((_, program), count) in &open {
+        let is_known = known.iter().any(|(it, most)| it == program && count <= most);
+        assert!(is_known, "{topology}: {program} has {count}");
     }
     assert_eq!(open.is_empty(), known.is_empty(), "{topology}: {known:?}");
 }
@@ -255,13 +255,13 @@ fn only_known_are_open<'a>(
 fn local_servers_and_links_are_open_to_nobody_else() {
     for (topology, algo) in super::topologies::LOCKS {
         let (_place, temporary) = place();
-        let (mut run, doors) = in_full_swing("local", &temporary, (topology, algo));
-        assert!(doors.iter().all(ListeningSocket::is_loopback), "{topology}: {doors:?}");
+        let (mut run, listeners) = in_full_swing("local", &temporary, (topology, algo));
+        assert!(listeners.iter().all(ListeningSocket::is_loopback), "{topology}: {listeners:?}");
         let (links, servers): (Vec<_>, Vec<_>) =
-            doors.iter().partition(|door| door.process == run.id());
-        assert!(!links.is_empty(), "{topology}: {doors:?}");
+            listeners.iter().partition(|listener| listener.process == run.id());
+        assert!(!links.is_empty(), "{topology}: {listeners:?}");
         let is_behind_sockets = BEHIND_SOCKETS.contains(&topology);
-        assert_eq!(servers.is_empty(), is_behind_sockets, "{topology}: {doors:?}");
+        assert_eq!(servers.is_empty(), is_behind_sockets, "{topology}: {listeners:?}");
         let files = files_of_sockets(run.id());
         assert!(!is_behind_sockets || files.len() == 6, "{topology}: {files:?}");
         for file in files {
@@ -293,7 +293,7 @@ fn of_containers(run: u32, field: &str) -> Vec<String> {
 }
 
 /// The sockets at whose ports a server in a container listens, by the address of that.
-fn doors_of_container(address: &str, process: u32) -> BTreeSet<ListeningSocket> {
+fn listeners_of_container(address: &str, process: u32) -> BTreeSet<ListeningSocket> {
     let address: std::net::Ipv4Addr = address.parse().expect("an address");
     let address = format!("{:08X}", u32::from_ne_bytes(address.octets()));
     let program = fs::read_to_string(format!("/proc/{process}/comm")).expect("it runs");
@@ -323,16 +323,16 @@ fn servers_in_containers_ask_for_a_password() {
         assert!(links.iter().all(ListeningSocket::is_loopback), "{topology}: {links:?}");
         let networks = "{{.State.Pid}}{{range .NetworkSettings.Networks}} {{.IPAddress}}{{end}}";
         let containers = of_containers(run.id(), networks);
-        let doors: Vec<_> = containers
+        let listeners: Vec<_> = containers
             .iter()
             .flat_map(|line| {
                 let (process, address) = line.split_once(' ').expect("an address");
-                doors_of_container(address, process.parse().expect("a number"))
+                listeners_of_container(address, process.parse().expect("a number"))
             })
             .collect();
-        let asked = doors.iter().map(|door| door.process).collect::<BTreeSet<_>>();
-        assert!(!asked.is_empty() && asked.len() == containers.len(), "{topology}: {doors:?}");
-        only_known_are_open(topology, false, &doors);
+        let asked = listeners.iter().map(|listener| listener.process).collect::<BTreeSet<_>>();
+        assert!(!asked.is_empty() && asked.len() == containers.len(), "{topology}: {listeners:?}");
+        only_known_are_open(topology, false, &listeners);
         ended(run.id(), "-TERM");
         run.wait().expect("it ends");
     }

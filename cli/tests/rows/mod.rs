@@ -18,7 +18,8 @@ pub fn rows() -> Vec<SuiteEntry> {
 /// Returns true if a run does what its entry demands, all at once, and `None` when it cannot tell.
 pub fn judge(row: &SuiteEntry, run: &Run) -> (Option<bool>, Judgement) {
     let judgement = Judgement::of(run);
-    let shown = |judgement| row.expect.sights().all(|(property, it)| it.is_in(property, judgement));
+    let shown =
+        |judgement| row.expect.anomalies().all(|(property, it)| it.is_in(property, judgement));
     let fits = match row.expect.fit(&run.info, &judgement) {
         Fit::Misfit(_) => Some(false),
         // What shows an anomaly need not be clear of what another property says.

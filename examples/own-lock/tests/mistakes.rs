@@ -12,8 +12,8 @@ const TTL: Duration = Duration::from_secs(2);
 
 /// Searches for a mistake, which is shrunk and kept. From then on the kept schedule is run first,
 /// and has the same story and the same picture each time.
-fn is_found_and_replayed(sight: &str, lab: impl Fn() -> Lab) {
-    lab().ttl(TTL).assert_violated(sight);
+fn is_found_and_replayed(anomaly: &str, lab: impl Fn() -> Lab) {
+    lab().ttl(TTL).assert_violated(anomaly);
     let replayed = || {
         let outcome = lab().ttl(TTL).check().expect("it runs");
         assert_eq!(outcome.schedules, 1);
@@ -23,7 +23,7 @@ fn is_found_and_replayed(sight: &str, lab: impl Fn() -> Lab) {
         (found.anomaly, found.story, picture, schedule)
     };
     let (first, second) = (replayed(), replayed());
-    assert!(first.0.starts_with(sight), "{}", first.0);
+    assert!(first.0.starts_with(anomaly), "{}", first.0);
     assert!(first == second, "{}\n{}", first.1, second.1);
 }
 

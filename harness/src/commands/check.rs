@@ -6,7 +6,7 @@ use crate::cli::{CheckArgs, ExportFormat};
 use crate::folder::{RunFolder, StoredRun};
 use crate::input::{self, JudgingBudget};
 use crate::output::{OutputLosses, note, unless_closed};
-use crate::place;
+use crate::paths;
 use anyhow::Context;
 use checkers::Judgement;
 use std::io::{BufWriter, Write};
@@ -18,7 +18,7 @@ mod report;
 pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     if args.run != Path::new("-") && !args.run.exists() {
         let help = "give a run folder, or a file and --model";
-        return Err(Failure::arguments(place::missing(&args.run, help)));
+        return Err(Failure::arguments(paths::missing(&args.run, help)));
     }
     if let Some(name) = &args.model {
         return model::run(args, name);

@@ -6,7 +6,7 @@ use crate::cli::MergeArgs;
 use crate::explore::{Tally, merge};
 use crate::input;
 use crate::output::OutputLosses;
-use crate::place;
+use crate::paths;
 
 pub fn run(args: &MergeArgs) -> Result<Exit, Failure> {
     writable([(&args.out, "--out")])?;
@@ -15,7 +15,7 @@ pub fn run(args: &MergeArgs) -> Result<Exit, Failure> {
     for path in &args.files {
         let file = path.display().to_string();
         if !path.exists() {
-            return Err(Failure::arguments(place::missing(
+            return Err(Failure::arguments(paths::missing(
                 path,
                 "give results of `explore --out`",
             )));

@@ -24,7 +24,7 @@ use crate::input::{self, JudgingBudget, WrongKind};
 use crate::lock_file;
 use crate::nearest::Unlisted;
 use crate::output::{note, try_to_write};
-use crate::place;
+use crate::paths;
 use crate::run;
 use crate::setup::SetupError;
 use crate::worlds::ChoiceError;
@@ -174,7 +174,7 @@ fn program(command: &str, args: &LockArgs, load: &LoadArgs) -> Result<TestedLock
 fn defined(file: &Path) -> Result<TestedLock, Failure> {
     if !file.exists() {
         let help = "give the definition file of a lock (docs/own-lock.md)";
-        return Err(Failure::arguments(place::missing(file, help)));
+        return Err(Failure::arguments(paths::missing(file, help)));
     }
     let text = input::text(file, JudgingBudget::default())?;
     Ok(lock_file::read(file, &text)?)
@@ -195,7 +195,7 @@ fn with_script(run: RunSpec, path: Option<&Path>) -> Result<RunSpec, Failure> {
     let Some(path) = path else { return Ok(run) };
     if !path.exists() {
         let help = "give a fault script (docs/scripts.md)";
-        return Err(Failure::arguments(place::missing(path, help)));
+        return Err(Failure::arguments(paths::missing(path, help)));
     }
     let script =
         ScriptFile { path: path.into(), text: input::text(path, JudgingBudget::default())? };
@@ -224,7 +224,7 @@ fn writable<'a>(
 /// Finds out before the work whether its results can have a folder after it, which is made only
 /// then.
 fn can_be_folder(folder: &Path, flag: &str) -> Result<(), Failure> {
-    let real = place::real(folder);
+    let real = paths::real(folder);
     let there = real.ancestors().find(|it| it.exists()).unwrap_or(Path::new("."));
     match there.is_dir() {
         true => Ok(()),

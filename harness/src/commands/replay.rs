@@ -13,7 +13,7 @@ use crate::cli::{Format, ReplayArgs};
 use crate::input::JudgingBudget;
 use crate::output::say;
 use crate::output_style::{quiet, style};
-use crate::place;
+use crate::paths;
 use crate::plan::FaultTiming;
 use crate::schedule::{ReadError, Schedule};
 use crate::setup::{Setup, replay_command};
@@ -48,7 +48,7 @@ fn again(args: &ReplayArgs, lock: &TestedLock, world: &RunWorld) -> Result<Strin
         return Ok(format!("{command} --backend {backend}"));
     }
     // Tomorrow `store/latest` is another run.
-    let what = place::real(Path::new(&args.what)).display().to_string();
+    let what = paths::real(Path::new(&args.what)).display().to_string();
     let what = shlex::try_quote(&what).unwrap_or_else(|_| what.as_str().into());
     let own = match &args.lock {
         Some(_) => format!(" {}", lock.info.named()),
@@ -104,7 +104,7 @@ fn find(args: &ReplayArgs, budget: JudgingBudget) -> Result<(Schedule, TestedLoc
         None if path.exists() => read(path),
         None => {
             let help = "give a schedule file, a run folder or a seed";
-            Err(Failure::arguments(place::missing(path, help)))
+            Err(Failure::arguments(paths::missing(path, help)))
         }
     }
 }

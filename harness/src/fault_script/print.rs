@@ -74,7 +74,7 @@ struct HitGrant {
     after: Duration,
 }
 
-/// Finds the grant by which a fault came, in the stretch since the one before it.
+/// Finds the grant by which a fault came, in the interval since the one before it.
 fn grant(
     planned: &Planned,
     info: &RunInfo,
@@ -88,8 +88,8 @@ fn grant(
     if planned.moment.victim != Victim::Holding || !is_plain {
         return None;
     }
-    let stretch = history.events().iter().filter(|event| during.contains(&event.index));
-    let mut grants = stretch.filter(|event| event.f == F::Acquire && event.kind == Kind::Ok);
+    let events = history.events().iter().filter(|event| during.contains(&event.index));
+    let mut grants = events.filter(|event| event.f == F::Acquire && event.kind == Kind::Ok);
     let ours = |event: &Event| {
         event.client().is_some_and(|process| info.client_of(process) == client)
             && event.time_ns + later == planned.at_ns

@@ -21,8 +21,8 @@ use stores::{StoreId, Topology};
 use workloads::locks::{Opens, START_UP, unpromised};
 use workloads::{BELOW_TTL, BEYOND_SESSION, ProgramLock, TestedLock};
 
+use crate::named_anomaly::NamedAnomaly;
 use crate::nearest::Unlisted;
-use crate::sight::ExpectedSight;
 
 /// A lock that a program takes, as its author describes it.
 #[derive(Clone, Default)]
@@ -49,7 +49,7 @@ pub struct ForeignLock {
     /// The promises that its author makes.
     pub promises: Promises,
     /// The anomalies that it is known to show, each by its cause.
-    pub known: Vec<ExpectedSight>,
+    pub known: Vec<NamedAnomaly>,
     /// The arguments by which commands name it.
     pub arguments: String,
 }
@@ -144,13 +144,13 @@ impl ForeignLock {
     }
 
     fn known(&self, promises: &base::Promises) -> Result<Vec<Known>, ForeignError> {
-        let known = self.known.iter().map(|sight| match sight.cause {
+        let known = self.known.iter().map(|named| match named.cause {
             Some(cause) => Ok(Known {
                 cause,
-                anomaly: sight.anomaly.clone(),
+                anomaly: named.name.clone(),
                 why: "its definition says so".into(),
             }),
-            None => Err(ForeignError::Cause(sight.anomaly.clone())),
+            None => Err(ForeignError::Cause(named.name.clone())),
         });
         known.chain(unpromised(promises).map(Ok)).collect()
     }

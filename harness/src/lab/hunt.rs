@@ -8,14 +8,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use workloads::TestedLock;
 
+use super::findings::{self, PLAIN};
 use super::role::Role;
-use super::seen::{self, PLAIN};
 use super::{Counterexample, Lab, LabError, LabOutcome, SCHEDULES_VARIABLE, kept};
 use crate::explore::{Search, SearchPart, search};
+use crate::named_anomaly::NamedAnomaly;
 use crate::schedule::{Schedule, Shows};
 use crate::setup::Setup;
 use crate::shrink::{Shrunk, render_story, shrink};
-use crate::sight::ExpectedSight;
 use crate::simulate;
 use crate::threads::cores;
 
@@ -33,7 +33,7 @@ const HOLDS: u32 = 8;
 /// Runs schedules until one shows what is wanted: an anomaly, or any breach.
 pub fn in_simulator(
     lab: Lab,
-    wanted: Option<&ExpectedSight>,
+    wanted: Option<&NamedAnomaly>,
     role: Role,
 ) -> Result<LabOutcome, LabError> {
     if role == Role::Client {
@@ -85,7 +85,7 @@ pub fn each_of(schedules: u64, nemeses: usize) -> Result<u64, LabError> {
 /// A search under way.
 struct Hunt<'a> {
     lock: TestedLock,
-    wanted: Option<&'a ExpectedSight>,
+    wanted: Option<&'a NamedAnomaly>,
     kept: PathBuf,
     so_far: LabOutcome,
 }
@@ -126,8 +126,8 @@ impl Hunt<'_> {
     fn look(&mut self, run: RunSpec) -> Result<Option<Counterexample>, LabError> {
         let nemesis = run.nemesis.clone();
         let (run, schedule) = simulate::record(&Setup::new(&self.lock, run)?)?;
-        let Some(shows) = seen::shown(&Judgement::of(&run), self.wanted) else {
-            self.so_far.others.extend(seen::sights(&Judgement::of(&run)));
+        let Some(shows) = findings::shown(&Judgement::of(&run), self.wanted) else {
+            self.so_far.others.extend(findings::anomalies(&Judgement::of(&run)));
             return Ok(None);
         };
         let shrunk = shrink(&self.lock, &schedule, &shows, &mut |tried| tried < MOST_SHRINKING);
@@ -149,7 +149,9 @@ impl Hunt<'_> {
     ) -> Result<Option<Counterexample>, LabError> {
         self.so_far.schedules += 1;
         let run = simulate::replay(&self.lock, schedule)?;
-        let Some(shows) = seen::shown(&Judgement::of(&run), self.wanted) else { return Ok(None) };
+        let Some(shows) = findings::shown(&Judgement::of(&run), self.wanted) else {
+            return Ok(None);
+        };
         self.tell(&shows, schedule.run.nemesis.clone(), file, schedule).map(Some)
     }
 
@@ -163,21 +165,21 @@ impl Hunt<'_> {
         let schedule = Schedule { shows: Some(shows.clone()), ..schedule.clone() };
         let story =
             render_story(&self.lock, &schedule, true, PLAIN).unwrap_or_else(|why| why.to_string());
-        let sight = ExpectedSight { anomaly: shows.anomaly.clone(), cause: shows.cause };
+        let anomaly = NamedAnomaly { name: shows.anomaly.clone(), cause: shows.cause };
         let variable = kept::REPLAY_VARIABLE;
         Ok(Counterexample {
-            anomaly: sight.to_string(),
+            anomaly: anomaly.to_string(),
             nemesis,
             story,
             schedule: Some(file.into()),
             report: self.draw(&schedule),
-            replay: format!("{variable}={} cargo test {}", file.display(), seen::test()),
+            replay: format!("{variable}={} cargo test {}", file.display(), findings::test()),
         })
     }
 
     /// Draws a schedule. A test says what it found without it.
     fn draw(&self, schedule: &Schedule) -> Option<PathBuf> {
         let run = simulate::replay(&self.lock, schedule).ok()?;
-        seen::draw(&run, &Judgement::of(&run))
+        findings::draw(&run, &Judgement::of(&run))
     }
 }

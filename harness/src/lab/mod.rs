@@ -1,7 +1,8 @@
 //! A test of a lock in Rust: the surface of the library, and the searches behind it.
 
-mod bell;
+mod client_waker;
 mod error;
+mod findings;
 mod hunt;
 mod kept;
 mod opening;
@@ -9,7 +10,6 @@ mod outcome;
 #[cfg(feature = "real")]
 mod real;
 mod role;
-mod seen;
 mod site;
 mod terms;
 mod tokio_time;
@@ -30,7 +30,7 @@ use workloads::TestedLock;
 use workloads::locks::Opens;
 
 use crate::foreign::{ForeignLock, Promises};
-use crate::sight::ExpectedSight;
+use crate::named_anomaly::NamedAnomaly;
 use opening::LabOpening;
 use role::Role;
 
@@ -45,7 +45,7 @@ const NEMESES: [Nemesis; 2] = [Nemesis::CrashClient, Nemesis::PartitionClient];
 const SCHEDULES_VARIABLE: &str = "PICKLOCK_SCHEDULES";
 
 /// Looks for an anomaly, or for any breach, in a world.
-type Hunts = fn(Lab, Option<&ExpectedSight>, Role) -> Result<LabOutcome, LabError>;
+type Hunts = fn(Lab, Option<&NamedAnomaly>, Role) -> Result<LabOutcome, LabError>;
 
 /// The servers of a lab that is to be.
 ///
@@ -347,8 +347,8 @@ impl Lab {
     /// # Panics
     /// Panics when none does, and when there is no such cause.
     #[track_caller]
-    pub fn assert_violated(self, sight: &str) {
-        let wanted = ExpectedSight::parse(sight).unwrap_or_else(|why| panic!("{why}"));
+    pub fn assert_violated(self, anomaly: &str) {
+        let wanted = NamedAnomaly::parse(anomaly).unwrap_or_else(|why| panic!("{why}"));
         match self.hunt(Some(&wanted)) {
             Ok(None | Some(LabOutcome { counterexample: Some(_), .. })) => {}
             Ok(Some(outcome)) => panic!("no schedule shows {wanted}; {outcome}"),
@@ -357,7 +357,7 @@ impl Lab {
     }
 
     /// Looks for an anomaly, or for any breach. `None`: this process is the client of another lab.
-    fn hunt(self, wanted: Option<&ExpectedSight>) -> Result<Option<LabOutcome>, LabError> {
+    fn hunt(self, wanted: Option<&NamedAnomaly>) -> Result<Option<LabOutcome>, LabError> {
         match Role::next() {
             Role::Bystander => Ok(None),
             role => (self.hunt)(self, wanted, role).map(Some),

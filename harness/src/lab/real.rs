@@ -12,17 +12,17 @@ use stores::redis::{Redis, Sockets};
 use workloads::TestedLock;
 use workloads::locks::On;
 
+use super::findings::{self, PLAIN};
 use super::hunt::each_of;
 use super::opening::LabOpening;
 use super::role::{CLIENT_VARIABLE, Role};
-use super::seen::{self, PLAIN};
 use super::site::Site;
 use super::{Counterexample, Lab, LabError, LabOutcome};
 use crate::client::{AnswerPipe, serve};
 use crate::drive::Unwatched;
+use crate::named_anomaly::NamedAnomaly;
 use crate::run::{self, Means};
 use crate::setup::Setup;
-use crate::sight::ExpectedSight;
 use crate::worlds::{LOCAL, RunWorld};
 
 /// The schedules of a lab on real servers that says nothing about them: each takes seconds.
@@ -60,7 +60,7 @@ impl Lab {
 /// Runs schedules until one shows what is wanted, or is a client of such a run.
 fn on_real_servers(
     lab: Lab,
-    wanted: Option<&ExpectedSight>,
+    wanted: Option<&NamedAnomaly>,
     role: Role,
 ) -> Result<LabOutcome, LabError> {
     let Role::Tester(number) = role else { match take(&lab)? {} };
@@ -127,7 +127,7 @@ impl Lab {
 /// A search on real servers under way.
 struct RealHunt<'a> {
     lock: TestedLock,
-    wanted: Option<&'a ExpectedSight>,
+    wanted: Option<&'a NamedAnomaly>,
     so_far: LabOutcome,
 }
 
@@ -142,19 +142,25 @@ impl RealHunt<'_> {
         let judgement = Judgement::of(&run);
         self.so_far.schedules += 1;
         self.so_far.inconclusive += u64::from(judgement.outcome == Outcome::Inconclusive);
-        let Some(shows) = seen::shown(&judgement, self.wanted) else {
-            self.so_far.others.extend(seen::sights(&judgement));
+        let Some(shows) = findings::shown(&judgement, self.wanted) else {
+            self.so_far.others.extend(findings::anomalies(&judgement));
             return Ok((judgement.outcome, None));
         };
         let Judgement { verdicts, outcome, .. } = &judgement;
-        let sight = ExpectedSight { anomaly: shows.anomaly, cause: shows.cause };
+        let anomaly = NamedAnomaly { name: shows.anomaly, cause: shows.cause };
         let found = Counterexample {
-            anomaly: sight.to_string(),
+            anomaly: anomaly.to_string(),
             nemesis,
-            story: reports::terminal::summary(&run, verdicts, *outcome, &seen::context(), PLAIN),
+            story: reports::terminal::summary(
+                &run,
+                verdicts,
+                *outcome,
+                &findings::context(),
+                PLAIN,
+            ),
             schedule: None,
-            report: seen::draw(&run, &judgement),
-            replay: format!("cargo test {}", seen::test()),
+            report: findings::draw(&run, &judgement),
+            replay: format!("cargo test {}", findings::test()),
         };
         Ok((Outcome::Violated, Some(found)))
     }

@@ -26,7 +26,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, advance, sleep};
 
-use super::bell::{Bell, Rope};
+use super::client_waker::{ClientWaker, WakerHandle};
 use super::site::Wires;
 use super::watched::WatchedLink;
 
@@ -55,9 +55,9 @@ struct Clockwork {
     runtime: Runtime,
     leap: SharedLeap,
     link: Rc<WatchedLink>,
-    bell: Arc<Bell>,
-    /// The rope of the lock's futures.
-    rope: Rc<Rope>,
+    client_waker: Arc<ClientWaker>,
+    /// The waker that the lock's futures are given.
+    lock_waker: Rc<WakerHandle>,
     wires: Wires,
     ttl: Duration,
     /// The time of the machine's clock that the runtime has been shown.
@@ -99,26 +99,28 @@ impl OnTokio {
         open: impl FnOnce(Rc<dyn Link<Redis>>) -> Box<dyn Lock>,
     ) -> Self {
         let leap = SharedLeap::default();
-        let bell = Arc::new(Bell::default());
-        let (unparked, rung) = (leap.clone(), bell.clone());
+        let client_waker = Arc::new(ClientWaker::default());
+        let (unparked, woken) = (leap.clone(), client_waker.clone());
         let mut builder = Builder::new_current_thread();
         builder.enable_time().start_paused(true).on_thread_unpark(move || {
             // A runtime that was woken, as by a new timer, parks once more before its clock goes on.
             let is_over =
-                |it: &mut Leap| it.begun < Instant::now() && (it.has_tasks || rung.is_rung());
+                |it: &mut Leap| it.begun < Instant::now() && (it.has_tasks || woken.is_woken());
             if let Some(leap) = waiting(&unparked).take_if(is_over) {
                 leap.waker.wake();
             }
         });
         let runtime = builder.build().expect("a runtime without any driver but time");
         let shown = Cell::new(link.world().monotonic());
-        let rope = Rc::new(Rope::of(&bell));
-        let link = Rc::new(WatchedLink::new(link, Rope::of(&bell), rope.clone()));
+        let lock_waker = Rc::new(WakerHandle::of(&client_waker));
+        let link_waker = WakerHandle::of(&client_waker);
+        let link = Rc::new(WatchedLink::new(link, link_waker, lock_waker.clone()));
         let (lock, never) = {
             let _within = runtime.enter();
             (open(link.clone()), RefCell::new(Box::pin(sleep(NEVER))))
         };
-        let clockwork = Clockwork { never, runtime, leap, link, bell, rope, wires, ttl, shown };
+        let clockwork =
+            Clockwork { never, runtime, leap, link, client_waker, lock_waker, wires, ttl, shown };
         Self { lock, clockwork }
     }
 }
@@ -166,14 +168,14 @@ impl Clockwork {
                         },
                         Some(StepWait::Look(sleep, length)) => match sleep.as_mut().poll(cx) {
                             Poll::Ready(()) => self.after(*length),
-                            // Whatever has rung, a reply say, may lead to new timers.
-                            Poll::Pending if self.bell.take() => GRAIN,
+                            // Whatever has woken it, a reply say, may lead to new timers.
+                            Poll::Pending if self.client_waker.take_woken() => GRAIN,
                             Poll::Pending => return Poll::Pending,
                         },
-                        Some(StepWait::Listen) if self.bell.take() => GRAIN,
+                        Some(StepWait::Listen) if self.client_waker.take_woken() => GRAIN,
                         Some(StepWait::Listen) => return Poll::Pending,
                     };
-                    self.bell.hang(cx.waker());
+                    self.client_waker.register(cx.waker());
                     let sleep = |length| self.link.machine().sleep(length);
                     wait = Some(match self.step(beside, |cx| future.as_mut().poll(cx)) {
                         LockStep::Done(done) => return Poll::Ready(done),
@@ -199,9 +201,9 @@ impl Clockwork {
         beside: Beside,
         mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> LockStep<T> {
-        let cx = &mut Context::from_waker(self.rope.waker());
+        let cx = &mut Context::from_waker(self.lock_waker.waker());
         let mut poll = || {
-            self.bell.take();
+            self.client_waker.take_woken();
             self.wires.poll(cx);
             let wires = self.wires.count();
             let polled = poll(cx);
@@ -221,7 +223,7 @@ impl Clockwork {
             }
         }
         // The timers that it has just set are not due.
-        let is_at_rest = is_polled && !self.bell.is_rung() && !self.has_tasks();
+        let is_at_rest = is_polled && !self.client_waker.is_woken() && !self.has_tasks();
         if is_at_rest && !(self.has_timers() && self.is_alone(beside)) {
             return if self.has_timers() { LockStep::Waits } else { LockStep::Listens };
         }
@@ -235,7 +237,7 @@ impl Clockwork {
                 }
                 // Its tasks and timers go on, and may have something for it, or for a server.
                 yield_now().await;
-                if !self.bell.is_rung() {
+                if !self.client_waker.is_woken() {
                     break;
                 }
             }
@@ -252,7 +254,7 @@ impl Clockwork {
 
     /// Returns true if there may be timers: of tasks, or of the lock's future itself.
     fn has_timers(&self) -> bool {
-        self.rope.is_held() || self.has_tasks()
+        self.lock_waker.is_held() || self.has_tasks()
     }
 
     /// Returns true if nothing but a timer can end the wait of the lock.
@@ -274,7 +276,7 @@ impl Clockwork {
     /// Lets the runtime go on to its next timer, and returns the time until then.
     async fn leap(&self) -> Duration {
         // The timer wakes the lock, which sleeps for as long.
-        self.bell.unhang();
+        self.client_waker.unregister();
         let begun = Instant::now();
         let has_tasks = self.has_tasks();
         let mut is_begun = false;

@@ -10,23 +10,27 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use stores::redis::{Redis, Refusal};
 
-use super::bell::{BothWakers, Rope};
+use super::client_waker::{BothWakers, WakerHandle};
 
-/// A link whose waits are counted, and ring a bell when they are over.
+/// A link whose waits are counted, and wake the client when they are over.
 pub struct WatchedLink {
     link: Rc<dyn Link<Redis>>,
-    /// Pulled by what the link waits for.
-    rope: Rope,
-    /// Pulled by everything else that the lock's futures wait for.
-    own: Rc<Rope>,
+    /// Woken by what the link waits for.
+    link_waker: WakerHandle,
+    /// Woken by everything else that the lock's futures wait for.
+    lock_waker: Rc<WakerHandle>,
     waits: Cell<usize>,
 }
 
 impl WatchedLink {
-    /// Watches a link of a lock whose futures are given the waker of their `own` rope. The link
-    /// pulls at another one.
-    pub fn new(link: Rc<dyn Link<Redis>>, rope: Rope, own: Rc<Rope>) -> Self {
-        Self { link, rope, own, waits: Cell::new(0) }
+    /// Watches a link of a lock whose futures are given the `lock_waker`. What the link itself
+    /// waits for is given the other one.
+    pub fn new(
+        link: Rc<dyn Link<Redis>>,
+        link_waker: WakerHandle,
+        lock_waker: Rc<WakerHandle>,
+    ) -> Self {
+        Self { link, link_waker, lock_waker, waits: Cell::new(0) }
     }
 
     /// Returns true if the lock waits for a server or for the machine's clock.
@@ -55,12 +59,12 @@ impl<T> Future for CountedWait<'_, T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        let WatchedLink { rope, own, .. } = self.link;
-        if own.waker().will_wake(cx.waker()) {
-            return self.inner.as_mut().poll(&mut Context::from_waker(rope.waker()));
+        let WatchedLink { link_waker, lock_waker, .. } = self.link;
+        if lock_waker.waker().will_wake(cx.waker()) {
+            return self.inner.as_mut().poll(&mut Context::from_waker(link_waker.waker()));
         }
         // A task of tokio is woken beside the client, which has to run it.
-        let both = Arc::new(BothWakers(cx.waker().clone(), rope.waker().clone()));
+        let both = Arc::new(BothWakers(cx.waker().clone(), link_waker.waker().clone()));
         self.inner.as_mut().poll(&mut Context::from_waker(&Waker::from(both)))
     }
 }

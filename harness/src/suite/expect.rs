@@ -7,8 +7,8 @@ use serde::de::{Deserialize, Deserializer, Error};
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::named_anomaly::NamedAnomaly;
 use crate::nearest;
-use crate::sight::ExpectedSight;
 
 /// The verdicts that are expected of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum ExpectedVerdict {
     /// It holds, in every run.
     Held,
     /// It is broken in this way, in one run at least.
-    Broken(ExpectedSight),
+    Broken(NamedAnomaly),
 }
 
 /// The relation of one run to what is expected of it.
@@ -42,20 +42,20 @@ pub enum Fit {
 
 impl Expectation {
     /// The anomalies that must be seen.
-    pub fn sights(&self) -> impl Iterator<Item = (&str, &ExpectedSight)> {
+    pub fn anomalies(&self) -> impl Iterator<Item = (&str, &NamedAnomaly)> {
         let properties = match self {
             Self::Held => None,
             Self::Properties(properties) => Some(properties),
         };
         properties.into_iter().flatten().filter_map(|(property, expected)| match expected {
-            ExpectedVerdict::Broken(sight) => Some((property.as_str(), sight)),
+            ExpectedVerdict::Broken(anomaly) => Some((property.as_str(), anomaly)),
             ExpectedVerdict::Held => None,
         })
     }
 
     /// Returns true if something must be seen to break.
     pub fn is_violation(&self) -> bool {
-        self.sights().next().is_some()
+        self.anomalies().next().is_some()
     }
 
     /// Judges one run, without asking for what other runs may show.
@@ -128,7 +128,7 @@ impl<'de> Deserialize<'de> for Expectation {
                     match value.as_str() {
                         Some(HELD) => Ok((property, ExpectedVerdict::Held)),
                         Some(text) => {
-                            Ok((property, ExpectedVerdict::Broken(ExpectedSight::parse(text)?)))
+                            Ok((property, ExpectedVerdict::Broken(NamedAnomaly::parse(text)?)))
                         }
                         None => Err(FORM.to_owned()),
                     }
@@ -146,7 +146,7 @@ impl fmt::Display for Expectation {
         let Self::Properties(properties) = self else { return f.write_str(HELD) };
         let each = properties.iter().map(|(property, expected)| match expected {
             ExpectedVerdict::Held => format!("{property} {HELD}"),
-            ExpectedVerdict::Broken(sight) => sight.to_string(),
+            ExpectedVerdict::Broken(anomaly) => anomaly.to_string(),
         });
         f.write_str(&each.collect::<Vec<_>>().join(", "))
     }

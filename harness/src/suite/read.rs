@@ -156,9 +156,9 @@ fn check(entry: &SuiteEntry, at: &Range<usize>, expect: Range<usize>) -> Result<
         entry.on_servers(0).map_err(|error| (at.clone(), format!("on real servers: {error}")))?;
     }
     let known = &entry.lock.info.known;
-    for (_, sight) in entry.expect.sights() {
+    for (_, anomaly) in entry.expect.anomalies() {
         let is_known = known.iter().any(|known| {
-            known.anomaly == sight.anomaly && sight.cause.is_none_or(|it| it == known.cause)
+            known.anomaly == anomaly.name && anomaly.cause.is_none_or(|it| it == known.cause)
         });
         if !is_known {
             let lock = entry.lock.name();
@@ -167,7 +167,7 @@ fn check(entry: &SuiteEntry, at: &Range<usize>, expect: Range<usize>) -> Result<
             may.dedup();
             let mistake = match may.is_empty() {
                 true => format!("{lock} is not known to break at all: expect = \"held\""),
-                false => format!("{lock} is not known to show `{sight}`, but {}", may.join(", ")),
+                false => format!("{lock} is not known to show `{anomaly}`, but {}", may.join(", ")),
             };
             return Err((expect, mistake));
         }

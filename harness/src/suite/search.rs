@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use super::outcome::{EntryOutcome, EntryStatus};
 use super::{Fit, SuiteEntry};
+use crate::named_anomaly::NamedAnomaly;
 use crate::setup::{Setup, SetupError};
-use crate::sight::ExpectedSight;
 
 /// The result of an entry that was run.
 pub struct EntryFinding {
@@ -50,7 +50,7 @@ pub fn search(
     setup: impl Fn(u64) -> Result<Setup, SetupError>,
     mut run: impl FnMut(&Setup) -> Result<Run, BackendError>,
 ) -> Result<EntryFinding, EntryError> {
-    let mut missing: BTreeSet<(&str, &ExpectedSight)> = entry.expect.sights().collect();
+    let mut missing: BTreeSet<(&str, &NamedAnomaly)> = entry.expect.anomalies().collect();
     let violation = !missing.is_empty();
     let (mut unclear, mut done, mut conclusive, mut why) = (0, 0, 0, String::new());
     let mut last = None;
@@ -71,7 +71,7 @@ pub fn search(
             Fit::Fits => {}
         }
         let before = missing.len();
-        missing.retain(|(property, sight)| !sight.is_in(property, &judgement));
+        missing.retain(|(property, anomaly)| !anomaly.is_in(property, &judgement));
         if violation && missing.is_empty() {
             let shown = Some((run, judgement));
             return Ok(finding(entry, EntryStatus::AsExpected, done, Some(seed), shown));
@@ -82,10 +82,10 @@ pub fn search(
     }
     let status = match missing.first() {
         // Runs that could not have shown anything do not say that there is nothing to be seen.
-        Some((_, sight)) if conclusive == 0 => {
-            EntryStatus::Inconclusive(format!("no run could have shown {sight}"))
+        Some((_, anomaly)) if conclusive == 0 => {
+            EntryStatus::Inconclusive(format!("no run could have shown {anomaly}"))
         }
-        Some((_, sight)) => EntryStatus::NotAsExpected(format!("{sight} was not seen")),
+        Some((_, anomaly)) => EntryStatus::NotAsExpected(format!("{anomaly} was not seen")),
         None if unclear * UNCLEAR > seeds => {
             EntryStatus::Inconclusive(format!("{unclear} of {seeds} could not tell: {why}"))
         }

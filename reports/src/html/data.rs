@@ -92,20 +92,20 @@ impl LaneData<'_> {
             "waits": wait_columns(&waits, words),
             "holds": hold_columns(&holds, words),
             "marks": mark_columns(&marks, words),
-            "overlaps": stretches(overlaps.iter().map(|o| (o.from, o.until))),
+            "overlaps": intervals(overlaps.iter().map(|o| (o.from, o.until))),
         })
     }
 }
 
 fn wait_columns(waits: &[&WaitSpan<'_>], words: &mut WordTable) -> Value {
-    let mut columns = stretches(waits.iter().map(|w| (w.from, w.until)));
+    let mut columns = intervals(waits.iter().map(|w| (w.from, w.until)));
     column(&mut columns, "answer", waits.iter().map(|w| answer(w.answer)));
     column(&mut columns, "error", waits.iter().map(|w| words.place(w.error)));
     Value::Object(columns)
 }
 
 fn hold_columns(holds: &[&HoldSpan], words: &mut WordTable) -> Value {
-    let mut columns = stretches(holds.iter().map(|h| (h.from, h.until)));
+    let mut columns = intervals(holds.iter().map(|h| (h.from, h.until)));
     column(&mut columns, "shared", holds.iter().map(|h| u64::from(h.mode == Mode::Shared)));
     column(&mut columns, "ending", holds.iter().map(|h| ending(h.ending)));
     // One more than the time to the end of the lease, so that 0 is none.
@@ -122,7 +122,7 @@ fn lease(hold: &HoldSpan, ran_out: u64) -> u64 {
 }
 
 fn mark_columns(marks: &[&&Event], words: &mut WordTable) -> Value {
-    let mut columns = stretches(marks.iter().map(|e| (e.time_ns, e.time_ns)));
+    let mut columns = intervals(marks.iter().map(|e| (e.time_ns, e.time_ns)));
     column(&mut columns, "sign", marks.iter().map(|e| sign(e) as u64));
     column(&mut columns, "write", marks.iter().map(|e| u64::from(e.f == base::F::Write)));
     // One more than the value, so that 0 is none.
@@ -132,8 +132,8 @@ fn mark_columns(marks: &[&&Event], words: &mut WordTable) -> Value {
 }
 
 /// Begins, each as its distance from the one before, and lengths. Both ends are cut to whole
-/// microseconds first, so that stretches that touch still touch.
-fn stretches(of: impl Iterator<Item = (u64, u64)>) -> Map<String, Value> {
+/// microseconds first, so that intervals that touch still touch.
+fn intervals(of: impl Iterator<Item = (u64, u64)>) -> Map<String, Value> {
     let (mut from, mut lengths, mut last) = (Vec::new(), Vec::new(), 0);
     for (begin, end) in of {
         let (begin, end) = (micros(begin), micros(end));

@@ -151,7 +151,7 @@ pub(super) fn anomalies(subject: &ReportSubject<'_>) -> Markup {
     }
 }
 
-/// The stretch of a witness in seconds, with a margin, for a link.
+/// The interval of a witness in seconds, with a margin, for a link.
 fn extent(subject: &ReportSubject<'_>, witness: &[u64]) -> Option<(f64, f64)> {
     let events = witness.iter().filter_map(|i| subject.run.history.get(*i));
     let times: Vec<u64> = events.map(|e| e.time_ns).collect();

@@ -3,7 +3,7 @@
 
 use super::PICTURE_CSS;
 use crate::ReportSubject;
-use crate::picture::{Band, Lane, Mark, MarkKind, Picture, PictureLimits, Stretch, picture};
+use crate::picture::{Band, Interval, Lane, Mark, MarkKind, Picture, PictureLimits, picture};
 use crate::units::{round_step, tick_label};
 use base::{Event, F, Mode};
 use maud::{Markup, PreEscaped, html};
@@ -102,7 +102,7 @@ impl WitnessDrawing<'_> {
     }
 
     fn x(&self, time: u64) -> u64 {
-        let Stretch { from, until } = self.picture.window;
+        let Interval { from, until } = self.picture.window;
         let width = u128::from(self.right() - self.frame.gutter);
         let at = u128::from(time.clamp(from, until) - from);
         self.frame.gutter + (at * width / u128::from((until - from).max(1))) as u64
@@ -121,7 +121,7 @@ impl WitnessDrawing<'_> {
     }
 
     fn axis(&self) -> Markup {
-        let Stretch { from, until } = self.picture.window;
+        let Interval { from, until } = self.picture.window;
         let step = round_step(until - from);
         let ticks = (from.div_ceil(step)..=until / step).map(|n| n * step);
         let floor = self.floor() + 4;
@@ -137,7 +137,7 @@ impl WitnessDrawing<'_> {
     }
 
     fn band(&self, place: usize, band: &Band) -> Markup {
-        let (x, width) = self.bar(band.stretch);
+        let (x, width) = self.bar(band.interval);
         let top = self.band_top(place);
         let hit: Vec<usize> = match band.lanes.is_empty() {
             true => (0..self.picture.lanes.len()).collect(),
@@ -166,8 +166,8 @@ impl WitnessDrawing<'_> {
         html! { text class=(class) x=(at) y=(top + 16) text-anchor=(anchor) { (band.label) } }
     }
 
-    fn bar(&self, stretch: Stretch) -> (u64, u64) {
-        let (from, until) = (self.x(stretch.from), self.x(stretch.until));
+    fn bar(&self, interval: Interval) -> (u64, u64) {
+        let (from, until) = (self.x(interval.from), self.x(interval.until));
         (from, (until - from).max(2))
     }
 
@@ -188,8 +188,8 @@ impl WitnessDrawing<'_> {
                 @let class = if *mode == Mode::Shared { "hold shared" } else { "hold" };
                 rect class=(class) x=(x) width=(width) y=(middle - 11) height="22" rx="3" {}
             }
-            @for stretch in &lane.unleased {
-                @let (x, width) = self.bar(*stretch);
+            @for interval in &lane.unleased {
+                @let (x, width) = self.bar(*interval);
                 path class="unleased" d=(hatches(x, width, middle - 11, 22)) {}
             }
             @for end in &lane.lease_ends {
@@ -208,7 +208,7 @@ impl WitnessDrawing<'_> {
         }
     }
 
-    fn overlap(&self, overlap: Stretch) -> Markup {
+    fn overlap(&self, overlap: Interval) -> Markup {
         let (x, width) = self.bar(overlap);
         let top = self.lane_top(0);
         html! {

@@ -9,7 +9,7 @@
 //! ```
 
 use super::paint::{Ink, Painter};
-use crate::picture::{Band, Lane, MarkKind, Picture, Stretch};
+use crate::picture::{Band, Interval, Lane, MarkKind, Picture};
 use crate::units::{counted, round_step, tick_label};
 use base::Mode;
 
@@ -116,7 +116,7 @@ impl Signs {
 }
 
 struct Scale {
-    window: Stretch,
+    window: Interval,
     columns: usize,
 }
 
@@ -131,9 +131,9 @@ impl Scale {
         ((at / u128::from(width)) as usize).min(self.columns - 1)
     }
 
-    /// Fills the cells of a stretch: whatever lasted at all has at least one.
-    fn fill(&self, cells: &mut [Cell], stretch: Stretch, cell: Cell) {
-        let (from, until) = (self.column(stretch.from), self.column(stretch.until));
+    /// Fills the cells of an interval: whatever lasted at all has at least one.
+    fn fill(&self, cells: &mut [Cell], interval: Interval, cell: Cell) {
+        let (from, until) = (self.column(interval.from), self.column(interval.until));
         cells[from..until.max(from + 1)].fill(cell);
     }
 }
@@ -147,8 +147,8 @@ fn cells(lane: &Lane, scale: &Scale, signs: &Signs) -> Vec<Cell> {
         let ink = if *mode == Mode::Shared { Ink::Good } else { Ink::Info };
         scale.fill(&mut cells, *hold, (signs.hold(*mode), ink));
     }
-    for stretch in &lane.unleased {
-        scale.fill(&mut cells, *stretch, (signs.unleased, Ink::Warn));
+    for interval in &lane.unleased {
+        scale.fill(&mut cells, *interval, (signs.unleased, Ink::Warn));
     }
     for end in &lane.lease_ends {
         cells[scale.column(*end)] = (signs.lease_end, Ink::Warn);
@@ -166,7 +166,7 @@ fn cells(lane: &Lane, scale: &Scale, signs: &Signs) -> Vec<Cell> {
 
 fn band_cells(band: &Band, scale: &Scale, signs: &Signs) -> Vec<Cell> {
     let mut cells = scale.empty();
-    scale.fill(&mut cells, band.stretch, (signs.fault, Ink::Warn));
+    scale.fill(&mut cells, band.interval, (signs.fault, Ink::Warn));
     cells
 }
 

@@ -6,7 +6,7 @@
 //! have keys, too, and theirs are passed over.
 
 use super::real::messages::{WATCH, number};
-use crate::Door;
+use crate::Endpoint;
 use crate::allotment::own_name;
 use crate::common_log::{LoggedTransaction, RequestId};
 use crate::model::{By, Name, Noted, What};
@@ -31,16 +31,16 @@ pub const MEMBER: Observer =
 const ALL: &str = "AA==";
 
 async fn observe(server: ObservedServer) -> io::Result<Observation> {
-    let ObservedServer { door, allotment, traffic, reports, .. } = server;
+    let ObservedServer { endpoint, allotment, traffic, reports, .. } = server;
     let revision = match allotment {
         // A revision that other members have reported already counts once.
         None => 0,
         // What was there before is of no interest, and may be long.
-        Some(_) => revision(&door).await?,
+        Some(_) => revision(&endpoint).await?,
     };
     let mut reader = ClusterReader {
-        watch: watch(&door, revision + 1).await?,
-        door,
+        watch: watch(&endpoint, revision + 1).await?,
+        endpoint,
         allotment,
         revision,
         reports: reports.clone(),
@@ -52,17 +52,17 @@ async fn observe(server: ObservedServer) -> io::Result<Observation> {
 }
 
 /// Watches all keys from a revision on.
-async fn watch(door: &Door, first: i64) -> io::Result<AnswerLines> {
+async fn watch(endpoint: &Endpoint, first: i64) -> io::Result<AnswerLines> {
     let first = first.to_string();
     let create = json!({ "key": ALL, "range_end": ALL, "start_revision": first, "prev_kv": true });
-    ask(door, WATCH, &json!({ "create_request": create })).await
+    ask(endpoint, WATCH, &json!({ "create_request": create })).await
 }
 
 /// The last revision that a member has.
-async fn revision(door: &Door) -> io::Result<i64> {
+async fn revision(endpoint: &Endpoint) -> io::Result<i64> {
     let any = json!({ "key": ALL, "serializable": true });
     let answer: Value =
-        serde_json::from_str(&line(&mut ask(door, "/v3/kv/range", &any).await?).await?)?;
+        serde_json::from_str(&line(&mut ask(endpoint, "/v3/kv/range", &any).await?).await?)?;
     match number(&answer["header"]["revision"]) {
         0 => Err(refusal(&answer, "it tells no revision")),
         revision => Ok(revision),
@@ -81,8 +81,8 @@ fn refusal(answer: &Value, otherwise: &str) -> io::Error {
 type AnswerLines = Lines<BufReader<TcpStream>>;
 
 /// Asks a member, and returns what it says after its head.
-async fn ask(door: &Door, path: &str, body: &Value) -> io::Result<AnswerLines> {
-    let (mut stream, body) = (door.open().await?, body.to_string());
+async fn ask(endpoint: &Endpoint, path: &str, body: &Value) -> io::Result<AnswerLines> {
+    let (mut stream, body) = (endpoint.connect().await?, body.to_string());
     let head = format!("POST {path} HTTP/1.0\r\nContent-Length: {}\r\n\r\n", body.len());
     stream.write_all((head + &body).as_bytes()).await?;
     let mut lines = BufReader::new(stream).lines();
@@ -96,7 +96,7 @@ async fn line(lines: &mut AnswerLines) -> io::Result<String> {
 
 /// The hearing of a member, and the reading of its clients' connections.
 struct ClusterReader {
-    door: Door,
+    endpoint: Endpoint,
     watch: AnswerLines,
     /// The name that the run's own keys have in them; `None` if all are its own.
     allotment: Option<String>,
@@ -130,7 +130,7 @@ impl ServerReader for ClusterReader {
     }
 
     async fn look(&mut self) -> io::Result<()> {
-        let last = revision(&self.door).await?;
+        let last = revision(&self.endpoint).await?;
         while self.revision < last {
             self.hear().await?;
         }

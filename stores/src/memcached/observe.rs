@@ -70,14 +70,14 @@ struct WatchedServer {
 }
 
 async fn begin(server: ObservedServer) -> io::Result<Observation> {
-    let ObservedServer { door, allotment, traffic, reports, .. } = server;
-    let mut watching = door.open().await?;
+    let ObservedServer { endpoint, allotment, traffic, reports, .. } = server;
+    let mut watching = endpoint.connect().await?;
     watching.write_all(WATCH).await?;
     let mut lines = BufReader::new(watching).lines();
     if lines.next_line().await?.as_deref() != Some("OK") {
         return Err(io::Error::other("it lets nobody watch"));
     }
-    let (answers, questions) = door.open().await?.into_split();
+    let (answers, questions) = endpoint.connect().await?.into_split();
     let answers = BufReader::new(answers).lines();
     let (wait, waiting) = unbounded_channel();
     let (report, lost_before) = (WatchReport::new(reports), Vec::new());

@@ -5,7 +5,7 @@
 
 use super::allotment::SETTING;
 use super::stream::SILENT;
-use crate::Door;
+use crate::Endpoint;
 use crate::allotment::{own_name, within};
 use crate::model::{By, Name, Noted, What};
 use crate::observation::{Observation, ObservedServer, Observer, ReportSink, ServerReport};
@@ -71,7 +71,9 @@ enum ObservationKind {
 
 async fn observe(server: ObservedServer, kind: ObservationKind) -> io::Result<Observation> {
     let lag_ns = match &server.allotment {
-        Some(allotment) => Some(prepare(&server.door, allotment).await.map_err(io::Error::other)?),
+        Some(allotment) => {
+            Some(prepare(&server.endpoint, allotment).await.map_err(io::Error::other)?)
+        }
         None => None,
     };
     let (pongs, answered) = watch::channel(0);
@@ -90,7 +92,7 @@ async fn observe(server: ObservedServer, kind: ObservationKind) -> io::Result<Ob
         // A Sentinel has a server close all its connections when it makes it a primary or a
         // replica.
         loop {
-            let asking = ask_on(report.server.door.clone(), report.server.reports.clone());
+            let asking = ask_on(report.server.endpoint.clone(), report.server.reports.clone());
             tokio::select! {
                 () = hearing.follow(&mut report) => {}
                 () = asking => {}
@@ -109,14 +111,14 @@ async fn observe(server: ObservedServer, kind: ObservationKind) -> io::Result<Ob
 async fn copy_of(server: &ObservedServer) -> RedisResult<FollowedKeys> {
     match server.allotment {
         Some(_) => Ok(FollowedKeys::empty()),
-        None => FollowedKeys::load(&server.door).await,
+        None => FollowedKeys::load(&server.endpoint).await,
     }
 }
 
 /// Prepares a server of somebody else. Returns the time by which its clock lags behind
 /// CLOCK_MONOTONIC, in nanoseconds.
-async fn prepare(door: &Door, allotment: &str) -> RedisResult<i64> {
-    let mut connection = connect(door).await?;
+async fn prepare(endpoint: &Endpoint, allotment: &str) -> RedisResult<i64> {
+    let mut connection = connect(endpoint).await?;
     enable_change_events(&mut connection, allotment).await?;
     lag_ns(&mut connection).await
 }
@@ -153,8 +155,8 @@ async fn enable_change_events(
     set.exec_async(connection).await
 }
 
-async fn connect(door: &Door) -> RedisResult<MultiplexedConnection> {
-    let opened = MultiplexedConnection::new(&SILENT, door.open().await?);
+async fn connect(endpoint: &Endpoint) -> RedisResult<MultiplexedConnection> {
+    let opened = MultiplexedConnection::new(&SILENT, endpoint.connect().await?);
     let (connection, driver) = opened.await?;
     // It ends with the connection.
     tokio::spawn(driver);
@@ -181,7 +183,7 @@ struct Hearing {
 
 impl Hearing {
     async fn begin(report: &mut Report) -> io::Result<Self> {
-        let (replies, mut requests) = report.server.door.open().await?.into_split();
+        let (replies, mut requests) = report.server.endpoint.connect().await?.into_split();
         let is_given = report.server.allotment.is_some();
         requests.write_all(if is_given { OPENING_OF_GIVEN } else { OPENING }).await?;
         let mut it = Self { replies, requests: Some(requests), decoder: Decoder::new() };
@@ -206,9 +208,9 @@ impl Hearing {
 }
 
 /// Asks a server among replicas again and again what no report tells. Its end is not noticed here.
-async fn ask_on(door: Door, reports: ReportSink) {
+async fn ask_on(endpoint: Endpoint, reports: ReportSink) {
     loop {
-        if let Ok(mut connection) = connect(&door).await {
+        if let Ok(mut connection) = connect(&endpoint).await {
             while ask(&mut connection, &reports).await.is_ok() {
                 tokio::time::sleep(ASKED_EVERY).await;
             }

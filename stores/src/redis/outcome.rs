@@ -54,7 +54,7 @@ static ROWS: &[ErrorRow] = &[
     row("ERR wrong number of arguments for", "", true, true),
     row("ERR Number of keys can't be", "", true, true),
     row("ERR unknown command", "", true, true),
-    // The server turned the command away at its door. No redis.call in a script says these words.
+    // The server refused the command before it ran it. No redis.call in a script says these words.
     row("LOADING", "", true, true),
     row("BUSY", "", true, true),
     row("NOAUTH", "", true, true),

@@ -7,7 +7,7 @@ use super::pump::{Abort, SendWindow, Stages, pump};
 use crate::tcp_owner;
 use futures_util::FutureExt;
 use std::io::{self, Cursor};
-use stores::{Door, Login};
+use stores::{Endpoint, Login};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -78,7 +78,7 @@ async fn connect(
     if delayed && has_left(client) {
         return None;
     }
-    let Door { address, login } = shared.target()?;
+    let Endpoint { address, login } = shared.target()?;
     let mut server = TcpStream::connect(address).await.ok()?;
     server.set_nodelay(true).and(client.set_nodelay(true)).ok()?;
     let port = server.local_addr().ok()?.port();

@@ -33,7 +33,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use stores::Door;
+use stores::Endpoint;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
@@ -95,7 +95,7 @@ struct SharedProxy {
     up: Gate,
     down: Gate,
     delay: Mutex<Delay>,
-    target: Mutex<Option<Door>>,
+    target: Mutex<Option<Endpoint>>,
     rng: Mutex<Rng>,
     /// The number of faults that refuse new connections now, and of connections refused so far.
     refusing: AtomicU32,
@@ -157,7 +157,7 @@ impl LinkProxy {
     ///
     /// # Errors
     /// Fails when the port cannot be listened on again.
-    pub fn set_target(&self, target: Option<Door>) -> io::Result<()> {
+    pub fn set_target(&self, target: Option<Endpoint>) -> io::Result<()> {
         *lock(&self.shared.target) = target;
         self.shared.listen_or_not()
     }
@@ -293,7 +293,7 @@ impl SharedProxy {
         ChunkSchedule::new(*lock(&self.delay), Rng::new(seed))
     }
 
-    fn target(&self) -> Option<Door> {
+    fn target(&self) -> Option<Endpoint> {
         lock(&self.target).clone()
     }
 

@@ -30,7 +30,7 @@ async fn rig(delay: Delay) -> Rig {
     let counter = passed.clone();
     let events = Box::new(Counter(counter));
     let link = LinkProxy::open(delay, Rng::new(1), |bytes| bytes != b"ping", events).unwrap();
-    link.set_target(Some(Door::unlocked(server))).unwrap();
+    link.set_target(Some(Endpoint::without_login(server))).unwrap();
     link.serve(7);
     Rig { link: Arc::new(link), seen, passed }
 }
@@ -498,7 +498,7 @@ async fn a_login_opens_each_connection_and_the_client_hears_of_it_only_if_it_is_
         let request = b"AUTH word\r\n".to_vec();
         let address = answering(answer, request.len()).await;
         let login = Login::Ahead { request, accepted: b"+OK\r\n" };
-        rig.link.set_target(Some(Door { address, login: Some(login) })).unwrap();
+        rig.link.set_target(Some(Endpoint { address, login: Some(login) })).unwrap();
         let mut client = rig.connect().await;
         say(&mut client, "hello").await;
         hears(&mut client, heard).await;
@@ -547,7 +547,7 @@ async fn answers(answers: Vec<Vec<u8>>) -> (SocketAddr, UnboundedReceiver<Vec<u8
 async fn sent_in_session(server: SocketAddr, sent: &[&[u8]]) -> (Rig, std::io::Result<Vec<u8>>) {
     let rig = rig(Delay::default()).await;
     let login = Some(Login::InSession("word".into()));
-    rig.link.set_target(Some(Door { address: server, login })).unwrap();
+    rig.link.set_target(Some(Endpoint { address: server, login })).unwrap();
     let mut client = rig.connect().await;
     for part in sent {
         client.write_all(part).await.unwrap();

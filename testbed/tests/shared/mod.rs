@@ -9,7 +9,7 @@ use base::{
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, SystemTime};
-use stores::{Door, Login, StoreId, WorldSpec};
+use stores::{Endpoint, Login, StoreId, WorldSpec};
 use testbed::{RealBackend, Servers, StartedServer};
 
 pub const LIMIT: Duration = Duration::from_secs(60);
@@ -171,10 +171,10 @@ pub fn suffer_as<S: Servers>(
 }
 
 /// The answers of a server to some commands, after which it hangs up.
-fn ask(door: &Door, commands: &str) -> String {
-    let mut stream = TcpStream::connect(door.address).unwrap();
+fn ask(endpoint: &Endpoint, commands: &str) -> String {
+    let mut stream = TcpStream::connect(endpoint.address).unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();
-    if let Some(Login::Ahead { request, accepted }) = &door.login {
+    if let Some(Login::Ahead { request, accepted }) = &endpoint.login {
         stream.write_all(request).unwrap();
         let mut answer = vec![0; accepted.len()];
         stream.read_exact(&mut answer).unwrap();
@@ -187,13 +187,13 @@ fn ask(door: &Door, commands: &str) -> String {
 }
 
 /// The answers of a Redis server.
-pub fn redis(door: &Door, question: &str) -> String {
-    ask(door, &format!("{question}\r\nQUIT\r\n"))
+pub fn redis(endpoint: &Endpoint, question: &str) -> String {
+    ask(endpoint, &format!("{question}\r\nQUIT\r\n"))
 }
 
 /// The answers of a memcached server.
-fn memcached(door: &Door, commands: &str) -> String {
-    ask(door, &format!("{commands}quit\r\n"))
+fn memcached(endpoint: &Endpoint, commands: &str) -> String {
+    ask(endpoint, &format!("{commands}quit\r\n"))
 }
 
 pub fn clients_answer_and_faults_on_them_are_measured<S: Servers>() {
@@ -248,18 +248,18 @@ pub fn a_throttled_link_carries_little_until_it_is_healed<S: Servers>() {
 
 pub fn a_server_whose_memory_is_filled_evicts_what_is_there<S: Servers>() {
     let mut backend = backend::<S>(StoreId::Memcached);
-    let door = door(&backend);
+    let endpoint = endpoint(&backend);
     let evict = Fault::at(Node::Server(0), Action::Evict);
     assert_eq!(suffer(&mut backend, &evict, |_| {}).amount, 0, "there was nothing to evict");
     let lock = "add lock 0 60 1\r\nx\r\n";
     for round in ["first", "second"] {
-        assert_eq!(memcached(&door, lock), "STORED\r\n", "{round}");
+        assert_eq!(memcached(&endpoint, lock), "STORED\r\n", "{round}");
         let effect = suffer(&mut backend, &evict, |_| {
-            assert_eq!(memcached(&door, "get lock\r\n"), "END\r\n", "{round}");
+            assert_eq!(memcached(&endpoint, "get lock\r\n"), "END\r\n", "{round}");
         });
         assert_eq!(effect, Effect::of(Action::Evict, 1), "{round}");
     }
-    let items = memcached(&door, "stats\r\n");
+    let items = memcached(&endpoint, "stats\r\n");
     assert!(items.contains("STAT curr_items 0\r\n"), "the junk is out: {items}");
     suffer(&mut backend, &Fault::at(Node::Server(0), Action::Pause), |backend| {
         let effect = suffer_as(backend, 2, &evict, |_| {});
@@ -276,16 +276,16 @@ fn bend(change: ClockChange) -> Fault {
 }
 
 /// The way to the first server.
-pub fn door<S: Servers>(backend: &RealBackend<S>) -> Door {
-    backend.servers()[0].door().unwrap()
+pub fn endpoint<S: Servers>(backend: &RealBackend<S>) -> Endpoint {
+    backend.servers()[0].endpoint().unwrap()
 }
 
 /// The seconds by which the clock of a Redis server is ahead of this machine's.
 #[expect(clippy::disallowed_methods, reason = "compares two real clocks")]
-fn seconds_ahead(door: Door) -> f64 {
+fn seconds_ahead(endpoint: Endpoint) -> f64 {
     let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
     let asked = now();
-    let answer = redis(&door, "TIME");
+    let answer = redis(&endpoint, "TIME");
     let time: Vec<f64> = answer.lines().filter_map(|line| line.parse().ok()).collect();
     time[0] + time[1] / 1e6 - (asked + now()) / 2.0
 }
@@ -293,22 +293,23 @@ fn seconds_ahead(door: Door) -> f64 {
 pub fn a_server_tells_how_far_its_clock_was_set_and_has_it_right_after_the_heal<S: Servers>() {
     let mut backend = clocked::<S>();
     // The servers of this machine may be slow to answer, but no such time.
-    let is_about = |door: Door, seconds: f64| (seconds_ahead(door) - seconds).abs() < 10.0;
+    let is_about =
+        |endpoint: Endpoint, seconds: f64| (seconds_ahead(endpoint) - seconds).abs() < 10.0;
     for (seconds, answer) in [(100, "$-1\r\n+OK\r\n"), (-100, "$1\r\nv\r\n+OK\r\n")] {
-        assert_eq!(redis(&door(&backend), "SET k v PX 90000"), "+OK\r\n+OK\r\n");
+        assert_eq!(redis(&endpoint(&backend), "SET k v PX 90000"), "+OK\r\n+OK\r\n");
         let jump = |seconds: i64| bend(ClockChange::Jump(seconds * 1_000_000_000));
         let effect = suffer(&mut backend, &jump(seconds), |backend| {
-            assert!(is_about(door(backend), seconds as f64));
-            assert_eq!(redis(&door(backend), "GET k"), answer, "{seconds}");
+            assert!(is_about(endpoint(backend), seconds as f64));
+            assert_eq!(redis(&endpoint(backend), "GET k"), answer, "{seconds}");
             suffer_as(backend, 2, &jump(50), |backend| {
-                assert!(is_about(door(backend), seconds as f64 + 50.0));
+                assert!(is_about(endpoint(backend), seconds as f64 + 50.0));
             });
             let crash = Fault::at(Node::Server(0), Action::Crash(Data::Kept));
             suffer_as(backend, 3, &crash, |_| {});
-            assert!(is_about(door(backend), seconds as f64), "a restart changes nothing of it");
+            assert!(is_about(endpoint(backend), seconds as f64), "a restart changes nothing of it");
         });
         assert!((90_000_000..=100_000_000).contains(&effect.amount), "{effect:?}");
-        assert!(is_about(door(&backend), 0.0));
+        assert!(is_about(endpoint(&backend), 0.0));
     }
 }
 
@@ -323,18 +324,18 @@ pub fn a_server_whose_clock_bends_or_stands_still_tells_so<S: Servers>() {
     ] {
         let wrong = bend(change);
         let effect = suffer(&mut backend, &wrong, |backend| {
-            let begun = seconds_ahead(door(backend));
+            let begun = seconds_ahead(endpoint(backend));
             assert!(begun.abs() < 5.0, "{change:?}: it goes on from where it was: {begun}");
             pass(backend, time);
-            let gained = seconds_ahead(door(backend)) / rate;
+            let gained = seconds_ahead(endpoint(backend)) / rate;
             assert!((1.9..most).contains(&gained), "{change:?}: {gained}");
             let crash = Fault::at(Node::Server(0), Action::Crash(Data::Kept));
             suffer_as(backend, 2, &crash, |_| {});
-            assert!(seconds_ahead(door(backend)) / rate >= gained, "{change:?}: restarted");
+            assert!(seconds_ahead(endpoint(backend)) / rate >= gained, "{change:?}: restarted");
         });
         let least = (1_900_000.0 * rate.abs()) as u64;
         assert!((least..60_000_000).contains(&effect.amount), "{change:?}: {effect:?}");
-        assert!(seconds_ahead(door(&backend)).abs() < 0.5, "it was set right");
+        assert!(seconds_ahead(endpoint(&backend)).abs() < 0.5, "it was set right");
     }
     suffer(&mut backend, &bend(ClockChange::Freeze), |backend| {
         let pause = Fault::at(Node::Server(0), Action::Pause);
@@ -343,7 +344,7 @@ pub fn a_server_whose_clock_bends_or_stands_still_tells_so<S: Servers>() {
         assert_eq!(missed, Effect::new("the server was down or paused", 0));
         backend.heal(2, &pause).unwrap();
     });
-    assert!(seconds_ahead(door(&backend)).abs() < 0.5);
+    assert!(seconds_ahead(endpoint(&backend)).abs() < 0.5);
 }
 
 /// It knows no TIME.

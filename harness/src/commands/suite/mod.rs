@@ -19,7 +19,7 @@ use crate::folder::RunFolder;
 use crate::input::{self, JudgingBudget};
 use crate::output::{OutputLosses, say, write_whole};
 use crate::output_style::{self, hint};
-use crate::place::missing;
+use crate::paths::missing;
 use crate::run::{self, Means};
 use crate::setup::Setup;
 use crate::suite::{Baseline, EntryFinding, EntryOutcome, EntryStatus, Suite, SuiteEntry, search};

@@ -3,7 +3,7 @@
 //! has changed something, once the server reports it.
 
 use super::{KeyspaceEvent, connect, is_asked};
-use crate::Door;
+use crate::Endpoint;
 use crate::model::{Name, Noted};
 use crate::redis::model::{Call, CommandFunction, Keyspace, Members, WallClock, checked};
 use redis::{RedisResult, Value, cmd};
@@ -23,8 +23,8 @@ impl FollowedKeys {
     }
 
     /// A copy of all that a server stores, while nobody changes it.
-    pub(super) async fn load(door: &Door) -> RedisResult<Self> {
-        let mut connection = connect(door).await?;
+    pub(super) async fn load(endpoint: &Endpoint) -> RedisResult<Self> {
+        let mut connection = connect(endpoint).await?;
         let mut copy = Self::empty();
         let names: Vec<Vec<u8>> = cmd("KEYS").arg("*").query_async(&mut connection).await?;
         for key in names {

@@ -7,7 +7,7 @@
 //! reply to its creation. Of a deletion see `etcd`: it is a client's if one asked for it before.
 
 use super::{ClientFrames, Jute, arrived, op};
-use crate::Door;
+use crate::Endpoint;
 use crate::common_log::{LoggedTransaction, RequestId};
 use crate::model::{By, Name, Noted, What};
 use crate::observation::{
@@ -25,7 +25,7 @@ use zookeeper_client as zk;
 pub const FIRST: Observer = Observer {
     begin: |server| {
         Box::pin(async {
-            let changes = Changes::watch(&server.door, server.allotment.as_deref()).await?;
+            let changes = Changes::watch(&server.endpoint, server.allotment.as_deref()).await?;
             Ok(observe(server, Some(changes)))
         })
     },
@@ -97,10 +97,10 @@ struct Changes {
 }
 
 impl Changes {
-    async fn watch(door: &Door, allotment: Option<&str>) -> io::Result<Self> {
+    async fn watch(endpoint: &Endpoint, allotment: Option<&str>) -> io::Result<Self> {
         let connector = zk::Client::connector().with_session_timeout(SESSION);
         let client =
-            connector.connect(&door.address.to_string()).await.map_err(io::Error::other)?;
+            connector.connect(&endpoint.address.to_string()).await.map_err(io::Error::other)?;
         let root = format!("/{}", allotment.unwrap_or_default());
         let mode = zk::AddWatchMode::PersistentRecursive;
         let watcher = client.watch(&root, mode).await.map_err(|error| {

@@ -1,7 +1,7 @@
 //! Elections: a replica whose primary is dead asks the other primaries for their votes, and takes
 //! its place with a majority of them.
 
-use super::{Bus, BusHeader, BusWord};
+use super::{Bus, BusHeader, BusPayload};
 use crate::model::Out;
 use crate::redis::Packet;
 use crate::redis::model::keyspace::Millis;
@@ -49,7 +49,7 @@ impl Bus {
         if self.election.epoch.is_none() {
             self.file.epoch += 1;
             self.election.epoch = Some(self.file.epoch);
-            self.broadcast(&BusWord::AskVote, out);
+            self.broadcast(&BusPayload::AskVote, out);
         }
     }
 
@@ -80,7 +80,7 @@ impl Bus {
         let voted_late = peer.voted.is_some_and(|voted| now - voted < pause);
         if may_vote && is_dead && !is_outdated && !voted_late {
             (self.file.voted, peer.voted) = (epoch, Some(now));
-            self.say(from, BusWord::Vote, out);
+            self.say(from, BusPayload::Vote, out);
         }
     }
 
@@ -107,8 +107,8 @@ impl Bus {
         self.update_state(now);
         // Nobody asked for this, and all hear of it.
         for other in (0..self.shards.servers).filter(|other| *other != self.number) {
-            let word = BusWord::Pong(self.rumours(other));
-            self.say(other, word, out);
+            let payload = BusPayload::Pong(self.gossip(other));
+            self.say(other, payload, out);
         }
     }
 }

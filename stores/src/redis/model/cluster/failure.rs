@@ -1,7 +1,7 @@
 //! The detection of failures: a member suspects whoever does not answer, says so to all, and takes
 //! him for dead once a majority of the primaries says it, too.
 
-use super::{Bus, BusWord, Rumour};
+use super::{Bus, BusPayload, GossipEntry};
 use crate::model::Out;
 use crate::redis::Packet;
 use crate::redis::model::keyspace::Millis;
@@ -11,7 +11,7 @@ use crate::redis::model::keyspace::Millis;
 const VALID: Millis = 2;
 const UNDONE: Millis = 2;
 
-/// The lead that a rumour may have over the clock of whoever hears it.
+/// The lead that a gossip entry may have over the clock of its receiver.
 const AHEAD: Millis = 500;
 
 impl Bus {
@@ -50,16 +50,16 @@ impl Bus {
         }
     }
 
-    /// Tells a member what this one thinks of the others.
-    pub(super) fn rumours(&self, to: u32) -> Vec<Rumour> {
+    /// Returns the gossip for a member: what this one thinks of the others.
+    pub(super) fn gossip(&self, to: u32) -> Vec<GossipEntry> {
         let others = self.peers.iter().filter(|(about, _)| **about != to);
-        let rumour = |(&about, peer): (&u32, &super::BusPeer)| Rumour {
+        let entry = |(&about, peer): (&u32, &super::BusPeer)| GossipEntry {
             about,
             is_down: (peer.is_suspected && peer.is_counted)
                 || self.file.members[about as usize].failed.is_some(),
             heard: peer.ponged / 1_000,
         };
-        others.map(rumour).collect()
+        others.map(entry).collect()
     }
 
     /// Listens to what a primary thinks of the others.
@@ -67,19 +67,19 @@ impl Bus {
         &mut self,
         now: Millis,
         from: u32,
-        rumours: &[Rumour],
+        gossip: &[GossipEntry],
         out: &mut Vec<Out<Packet>>,
     ) {
-        for rumour in rumours {
-            let Some(peer) = self.peers.get_mut(&rumour.about) else { continue };
-            if rumour.is_down {
+        for entry in gossip {
+            let Some(peer) = self.peers.get_mut(&entry.about) else { continue };
+            if entry.is_down {
                 peer.reports.insert(from, now);
-                self.conclude(now, rumour.about, out);
+                self.conclude(now, entry.about, out);
                 continue;
             }
             peer.reports.remove(&from);
             // An answer to another is an answer.
-            let ponged = rumour.heard * 1_000;
+            let ponged = entry.heard * 1_000;
             if peer.pinged.is_none() && peer.reports.is_empty() && ponged <= now + AHEAD {
                 peer.ponged = peer.ponged.max(ponged);
             }
@@ -94,7 +94,7 @@ impl Bus {
         peer.reports.retain(|_, at| now - *at <= self.node_timeout * VALID);
         if peer.is_suspected && peer.reports.len() + own >= majority {
             self.believe_failed(now, server);
-            self.broadcast(&BusWord::Failed(server), out);
+            self.broadcast(&BusPayload::Failed(server), out);
         }
     }
 

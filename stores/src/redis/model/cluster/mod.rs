@@ -7,12 +7,12 @@
 //! As in Redis, times are readings of the server's wall clock.
 
 mod answers;
+mod bus_message;
 mod election;
 mod failure;
-mod word;
 
 pub use answers::{LocalKeys, keyslot, myid, slots, turn_away, turn_away_keys};
-pub use word::{BusHeader, BusMessage, BusWord, Rumour};
+pub use bus_message::{BusHeader, BusMessage, BusPayload, GossipEntry};
 
 use super::keyspace::Millis;
 use crate::model::{Clocks, Out, Peer};
@@ -160,7 +160,7 @@ impl Bus {
 
     /// Tells all members that this one's process is dead.
     pub fn hang_up(&self, out: &mut Vec<Out<Packet>>) {
-        self.broadcast(&BusWord::HangUp, out);
+        self.broadcast(&BusPayload::HangUp, out);
     }
 
     /// Returns the time until its first turn, where it is not now: members take theirs out of step.
@@ -243,8 +243,8 @@ impl Bus {
     }
 
     fn ping(&mut self, other: u32, now: Millis, out: &mut Vec<Out<Packet>>) {
-        let word = BusWord::Ping(self.rumours(other));
-        self.say(other, word, out);
+        let payload = BusPayload::Ping(self.gossip(other));
+        self.say(other, payload, out);
         if let Some(peer) = self.peers.get_mut(&other) {
             peer.pinged.get_or_insert(now);
         }
@@ -252,10 +252,10 @@ impl Bus {
 
     /// Handles a message of another member.
     pub fn hear(&mut self, at: Clocks, from: u32, message: BusMessage, out: &mut Vec<Out<Packet>>) {
-        let BusMessage { sender, word } = message;
+        let BusMessage { sender, payload } = message;
         let now = at.wall.millis() as Millis;
         let Some(peer) = self.peers.get_mut(&from) else { return };
-        if word == BusWord::HangUp {
+        if payload == BusPayload::HangUp {
             peer.connected = None;
             return;
         }
@@ -266,21 +266,21 @@ impl Bus {
         if self.follows() == Some(from) {
             self.fed = self.fed.map(|_| now);
         }
-        match word {
-            BusWord::Ping(rumours) => {
-                let answer = BusWord::Pong(self.rumours(from));
+        match payload {
+            BusPayload::Ping(gossip) => {
+                let answer = BusPayload::Pong(self.gossip(from));
                 self.say(from, answer, out);
-                self.learn(now, from, sender, &rumours, out);
+                self.learn(now, from, sender, &gossip, out);
             }
-            BusWord::Pong(rumours) => {
+            BusPayload::Pong(gossip) => {
                 self.answered(now, from);
-                self.learn(now, from, sender, &rumours, out);
+                self.learn(now, from, sender, &gossip, out);
             }
-            BusWord::Failed(server) => self.believe_failed(now, server),
-            BusWord::AskVote => self.consider(now, from, sender, out),
-            BusWord::Vote => self.count_vote(now, from, sender, out),
-            BusWord::Update { owner, config_epoch } => self.update(now, owner, config_epoch),
-            BusWord::HangUp => {}
+            BusPayload::Failed(server) => self.believe_failed(now, server),
+            BusPayload::AskVote => self.consider(now, from, sender, out),
+            BusPayload::Vote => self.count_vote(now, from, sender, out),
+            BusPayload::Update { owner, config_epoch } => self.update(now, owner, config_epoch),
+            BusPayload::HangUp => {}
         }
     }
 
@@ -290,7 +290,7 @@ impl Bus {
         now: Millis,
         from: u32,
         sender: BusHeader,
-        rumours: &[Rumour],
+        gossip: &[GossipEntry],
         out: &mut Vec<Out<Packet>>,
     ) {
         self.file.members[from as usize].follows = sender.follows;
@@ -304,10 +304,10 @@ impl Bus {
         let claimed = sender.follows.unwrap_or(from);
         let config_epoch = self.file.members[owner as usize].config_epoch;
         if sender.owns && claimed != owner && config_epoch > sender.config_epoch {
-            self.say(from, BusWord::Update { owner, config_epoch }, out);
+            self.say(from, BusPayload::Update { owner, config_epoch }, out);
         }
         if sender.follows.is_none() {
-            self.listen(now, from, rumours, out);
+            self.listen(now, from, gossip, out);
         }
     }
 
@@ -383,14 +383,14 @@ impl Bus {
         }
     }
 
-    fn say(&self, to: u32, word: BusWord, out: &mut Vec<Out<Packet>>) {
-        let message = BusMessage { sender: self.header(), word };
+    fn say(&self, to: u32, payload: BusPayload, out: &mut Vec<Out<Packet>>) {
+        let message = BusMessage { sender: self.header(), payload };
         out.push(Out::Send(Peer::Server(to), Packet::Bus(Box::new(message))));
     }
 
-    fn broadcast(&self, word: &BusWord, out: &mut Vec<Out<Packet>>) {
+    fn broadcast(&self, payload: &BusPayload, out: &mut Vec<Out<Packet>>) {
         for other in (0..self.shards.servers).filter(|other| *other != self.number) {
-            self.say(other, word.clone(), out);
+            self.say(other, payload.clone(), out);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Stretches of a history, and which of them meet another one: without looking at those that do
-//! not.
+//! Intervals of a history, and a search for those that meet another one, without a look at all the
+//! others.
 
-/// Stretches, in the order of their begins.
+/// Intervals, in the order of their begins.
 #[derive(Debug, Default)]
-pub(crate) struct Stretches {
+pub(crate) struct Intervals {
     /// The begin of each, and the number under which it was given.
     begins: Vec<(u64, u32)>,
     /// A tree over the ends: at `n` the latest of those at `2n` and `2n + 1`, and from `leaves` on
@@ -12,10 +12,10 @@ pub(crate) struct Stretches {
     leaves: usize,
 }
 
-impl Stretches {
-    /// Makes stretches of their begins and ends, in any order.
-    pub(crate) fn of(stretches: impl IntoIterator<Item = (u64, u64)>) -> Self {
-        let (begins, ends): (Vec<u64>, Vec<u64>) = stretches.into_iter().unzip();
+impl Intervals {
+    /// Makes intervals of their begins and ends, in any order.
+    pub(crate) fn of(intervals: impl IntoIterator<Item = (u64, u64)>) -> Self {
+        let (begins, ends): (Vec<u64>, Vec<u64>) = intervals.into_iter().unzip();
         let mut begins: Vec<(u64, u32)> = begins.into_iter().zip(0..).collect();
         begins.sort_by_key(|(begin, _)| *begin);
         let leaves = begins.len().next_power_of_two();
@@ -29,7 +29,7 @@ impl Stretches {
         Self { begins, latest, leaves }
     }
 
-    /// Returns the stretches that begin at `to` or before and end at `from` or later, by their
+    /// Returns the intervals that begin at `to` or before and end at `from` or later, by their
     /// numbers, in the order of their begins.
     pub(crate) fn meeting(&self, from: u64, to: u64) -> impl Iterator<Item = usize> {
         let begun = self.begins.partition_point(|(begin, _)| *begin <= to);
@@ -41,7 +41,7 @@ impl Stretches {
         })
     }
 
-    /// The first place from `next` on whose stretch ends at `from` or later.
+    /// The first place from `next` on whose interval ends at `from` or later.
     fn first_to_end(&self, next: usize, from: u64) -> Option<usize> {
         if next >= self.begins.len() {
             return None;
@@ -63,11 +63,11 @@ impl Stretches {
     }
 }
 
-/// Returns the length that stretches cover together, where several at once count once.
-pub(crate) fn covered(mut stretches: Vec<(u64, u64)>) -> u64 {
-    stretches.sort_unstable();
+/// Returns the length that intervals cover together, where several at once count once.
+pub(crate) fn covered(mut intervals: Vec<(u64, u64)>) -> u64 {
+    intervals.sort_unstable();
     let (mut all, mut until) = (0, 0);
-    for (begin, end) in stretches {
+    for (begin, end) in intervals {
         all += end.saturating_sub(begin.max(until));
         until = until.max(end);
     }
@@ -83,20 +83,20 @@ mod tests {
     fn those_that_meet_are_those_that_looking_at_all_finds() {
         let mut rng = Rng::new(3);
         for count in 0..40 {
-            let stretches: Vec<(u64, u64)> = (0..count)
+            let intervals: Vec<(u64, u64)> = (0..count)
                 .map(|_| {
                     let begin = rng.below(30);
                     (begin, if rng.chance(0.1) { u64::MAX } else { begin + rng.below(12) })
                 })
                 .collect();
-            let known = Stretches::of(stretches.iter().copied());
+            let known = Intervals::of(intervals.iter().copied());
             for (from, to) in (0..45).flat_map(|from| (from..45).map(move |to| (from, to))) {
                 let mut met: Vec<usize> = known.meeting(from, to).collect();
-                assert!(met.is_sorted_by_key(|id| stretches[*id].0));
+                assert!(met.is_sorted_by_key(|id| intervals[*id].0));
                 met.sort_unstable();
-                let meets = |id: &usize| stretches[*id].0 <= to && from <= stretches[*id].1;
-                let all: Vec<usize> = (0..stretches.len()).filter(meets).collect();
-                assert_eq!(met, all, "{stretches:?} {from} {to}");
+                let meets = |id: &usize| intervals[*id].0 <= to && from <= intervals[*id].1;
+                let all: Vec<usize> = (0..intervals.len()).filter(meets).collect();
+                assert_eq!(met, all, "{intervals:?} {from} {to}");
             }
         }
     }

@@ -6,7 +6,7 @@ pub struct BusMessage {
     /// The state that every message tells of its sender.
     pub sender: BusHeader,
     /// The rest of it.
-    pub word: BusWord,
+    pub payload: BusPayload,
 }
 
 /// The state of a member, as it tells it itself.
@@ -24,11 +24,11 @@ pub struct BusHeader {
 
 /// The part of a message that says what it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BusWord {
+pub enum BusPayload {
     /// Are you alive?
-    Ping(Vec<Rumour>),
+    Ping(Vec<GossipEntry>),
     /// The answer to `Ping`, or the news that somebody is a primary.
-    Pong(Vec<Rumour>),
+    Pong(Vec<GossipEntry>),
     /// A majority finds this server down.
     Failed(u32),
     /// A request for a vote (`FAILOVER_AUTH_REQUEST`).
@@ -48,7 +48,7 @@ pub enum BusWord {
 
 /// A member's opinion of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rumour {
+pub struct GossipEntry {
     /// The member in question.
     pub about: u32,
     /// True if the sender finds it down.

@@ -1,4 +1,5 @@
-//! The ledger of a run, by thing: the life of each key or node, change by change.
+//! The owners of the things in the store: the ledger of a run, by thing. It has the life of each
+//! key or node, change by change.
 
 use super::authors;
 use crate::evidence::Evidence;
@@ -36,7 +37,7 @@ pub(super) struct Standing {
 
 /// Every thing's life, and every process's writes in the order of their times.
 #[derive(Debug, Default)]
-pub(crate) struct Books {
+pub(crate) struct Ownership {
     lives: Vec<Vec<Changed>>,
     /// The server of each thing.
     servers: Vec<u32>,
@@ -48,41 +49,41 @@ pub(crate) struct Books {
     claims: HashMap<u32, Vec<usize>, FxBuildHasher>,
 }
 
-impl Books {
-    /// The books of a ledger. `None`: of a change nobody can tell which worker made it.
+impl Ownership {
+    /// Reads it from a ledger. `None`: of a change nobody can tell which worker made it.
     pub(crate) fn of(evidence: &Evidence<'_>, ledger: &Ledger) -> Option<Self> {
-        let mut books = Self::default();
+        let mut ownership = Self::default();
         // On several servers a thing of one name is one thing each.
         let mut things: HashMap<(u32, u32), usize, FxBuildHasher> = HashMap::default();
         let no_locks = no_locks(evidence, ledger);
         let is_lock = |object| !no_locks.contains(&object);
         let changes = authors::changes(evidence, ledger, is_lock)?;
         for entry in changes.iter().filter(|entry| is_lock(entry.object)) {
-            let fresh = books.lives.len();
+            let fresh = ownership.lives.len();
             let thing = *things.entry((entry.server, entry.object)).or_insert(fresh);
             if thing == fresh {
-                books.lives.push(Vec::new());
-                books.servers.push(entry.server);
-                books.objects.push(entry.object);
+                ownership.lives.push(Vec::new());
+                ownership.servers.push(entry.server);
+                ownership.objects.push(entry.object);
                 if ledger.is_shared(entry.object) {
-                    books.shared.insert(thing);
+                    ownership.shared.insert(thing);
                 }
             }
-            let life = &mut books.lives[thing];
+            let life = &mut ownership.lives[thing];
             if let Change::Written(process) = entry.change {
                 let write = Written { at_ns: entry.time_ns, thing, place: life.len() };
-                books.writes.entry(process).or_default().push(write);
+                ownership.writes.entry(process).or_default().push(write);
             }
             life.push(Changed { at_ns: entry.time_ns, change: entry.change });
         }
         for (place, claim) in evidence.claims.claims.iter().enumerate() {
-            books.claims.entry(claim.process).or_default().push(place);
+            ownership.claims.entry(claim.process).or_default().push(place);
         }
-        Some(books)
+        Some(ownership)
     }
 
-    /// Returns true if they tell what each grant has taken.
-    pub(super) fn tell_all(&self, evidence: &Evidence<'_>) -> bool {
+    /// Returns true if it tells what each grant has taken.
+    pub(super) fn tells_all(&self, evidence: &Evidence<'_>) -> bool {
         evidence.claims.grants().all(|claim| !self.taken(evidence, claim).is_empty())
     }
 

@@ -1,8 +1,8 @@
-//! The way into a server, past the question for a password.
+//! The endpoints of servers, and the logins past their question for a password.
 
 use std::net::SocketAddr;
 
-/// A way into a server that asks for a password.
+/// A login to a server that asks for a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Login {
     /// A request ahead of all others, which names the password.
@@ -17,18 +17,18 @@ pub enum Login {
     InSession(String),
 }
 
-/// An address of a server, and what it has to hear first.
+/// An address of a server, and the login with which a connection to it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Door {
+pub struct Endpoint {
     /// The address.
     pub address: SocketAddr,
     /// The beginning of each connection; `None` if it asks for no password.
     pub login: Option<Login>,
 }
 
-impl Door {
+impl Endpoint {
     /// An address at which nobody is asked for a password.
-    pub const fn unlocked(address: SocketAddr) -> Self {
+    pub const fn without_login(address: SocketAddr) -> Self {
         Self { address, login: None }
     }
 
@@ -37,7 +37,7 @@ impl Door {
     /// # Errors
     /// Fails when there is no connection, or the server does not take the password.
     #[cfg(feature = "real")]
-    pub async fn open(&self) -> std::io::Result<tokio::net::TcpStream> {
+    pub async fn connect(&self) -> std::io::Result<tokio::net::TcpStream> {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
         let mut stream = tokio::net::TcpStream::connect(self.address).await?;

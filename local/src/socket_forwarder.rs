@@ -1,5 +1,5 @@
-//! The port of a server that listens on a Unix socket only, where no other user gets: whoever calls
-//! there is led to the socket, if it is picklock's own user or root.
+//! The port of a server that listens on a Unix socket only, where no other user gets: connections
+//! to the port are forwarded to the socket, if they are of picklock's own user or of root.
 
 use super::port::{BACKLOG, Port, accept};
 use base::BackendError;
@@ -14,8 +14,9 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixStream};
 use tokio::task::{AbortHandle, JoinSet};
 
-/// A port that leads to a Unix socket. It closes, with all that goes through it, when it is dropped.
-pub struct Doorkeeper {
+/// A port that is forwarded to a Unix socket. It closes, with all that goes through it, when it is
+/// dropped.
+pub struct SocketForwarder {
     socket: Arc<SocketFile>,
     listening: AbortHandle,
 }
@@ -26,7 +27,7 @@ struct SocketFile {
     name: String,
 }
 
-impl Doorkeeper {
+impl SocketForwarder {
     /// Opens a port before the socket of its address in this folder. Needs a runtime around it.
     pub fn open(port: &Port, folder: &Path) -> Result<Self, BackendError> {
         let address = (Ipv4Addr::LOCALHOST, port.number());
@@ -53,7 +54,7 @@ impl Doorkeeper {
     }
 }
 
-impl Drop for Doorkeeper {
+impl Drop for SocketForwarder {
     fn drop(&mut self) {
         self.listening.abort();
     }
@@ -83,7 +84,7 @@ async fn serve_all(listener: TcpListener, socket: Arc<SocketFile>) {
     }
 }
 
-/// Leads a connection to the socket.
+/// Forwards a connection to the socket.
 async fn serve(client: &mut TcpStream, socket: &SocketFile) -> io::Result<()> {
     if !tcp_owner::is_from_us(client) {
         return Err(io::ErrorKind::PermissionDenied.into());
@@ -99,14 +100,14 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::UnixListener;
 
-    /// A doorkeeper, its port, and the folder that it leads to: its path alone is too long for a
-    /// socket.
-    fn doorkeeper(place: &TempDir) -> (Doorkeeper, u16, PathBuf) {
+    /// A forwarder, its port, and the folder of its socket: the path of that alone is too long for
+    /// a socket.
+    fn forwarder(place: &TempDir) -> (SocketForwarder, u16, PathBuf) {
         let folder = place.path().join("f".repeat(100));
         fs::create_dir(&folder).unwrap();
         let port = Port::take(Ipv4Addr::LOCALHOST).unwrap();
-        let doorkeeper = Doorkeeper::open(&port, &folder).unwrap();
-        (doorkeeper, port.number(), folder)
+        let forwarder = SocketForwarder::open(&port, &folder).unwrap();
+        (forwarder, port.number(), folder)
     }
 
     async fn call(port: u16) -> TcpStream {
@@ -114,17 +115,17 @@ mod tests {
     }
 
     /// Listens as a server does that was started in the folder.
-    fn server(doorkeeper: &Doorkeeper, folder: &Path) -> io::Result<UnixListener> {
+    fn server(forwarder: &SocketForwarder, folder: &Path) -> io::Result<UnixListener> {
         let folder = File::open(folder)?;
-        let name = &doorkeeper.socket.name;
+        let name = &forwarder.socket.name;
         UnixListener::bind(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
     }
 
     #[tokio::test]
     async fn a_port_leads_to_a_socket_with_a_long_path() {
         let place = TempDir::new().unwrap();
-        let (doorkeeper, port, folder) = doorkeeper(&place);
-        let server = server(&doorkeeper, &folder).unwrap();
+        let (forwarder, port, folder) = forwarder(&place);
+        let server = server(&forwarder, &folder).unwrap();
         let mut client = call(port).await;
         client.write_all(b"question").await.unwrap();
         client.shutdown().await.unwrap();
@@ -142,23 +143,23 @@ mod tests {
     #[tokio::test]
     async fn where_no_server_is_connections_break_and_a_new_one_finds_no_old_socket() {
         let place = TempDir::new().unwrap();
-        let (doorkeeper, port, folder) = doorkeeper(&place);
+        let (forwarder, port, folder) = forwarder(&place);
         let broken = async || call(port).await.read_u8().await.unwrap_err().kind();
         assert_eq!(broken().await, io::ErrorKind::ConnectionReset);
-        doorkeeper.remove_socket().unwrap();
+        forwarder.remove_socket().unwrap();
         // The file of a socket outlives it.
-        drop(server(&doorkeeper, &folder).unwrap());
+        drop(server(&forwarder, &folder).unwrap());
         assert_eq!(broken().await, io::ErrorKind::ConnectionReset);
-        assert!(server(&doorkeeper, &folder).is_err());
-        doorkeeper.remove_socket().unwrap();
-        server(&doorkeeper, &folder).unwrap();
+        assert!(server(&forwarder, &folder).is_err());
+        forwarder.remove_socket().unwrap();
+        server(&forwarder, &folder).unwrap();
     }
 
     #[tokio::test]
     async fn a_server_that_dies_with_a_question_unread_aborts_the_connection() {
         let place = TempDir::new().unwrap();
-        let (doorkeeper, port, folder) = doorkeeper(&place);
-        let server = server(&doorkeeper, &folder).unwrap();
+        let (forwarder, port, folder) = forwarder(&place);
+        let server = server(&forwarder, &folder).unwrap();
         let mut client = call(port).await;
         let (called, _) = server.accept().await.unwrap();
         client.write_all(b"question").await.unwrap();

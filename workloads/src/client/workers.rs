@@ -16,7 +16,7 @@ use super::worker::Worker;
 /// Serves the harness until it says `exit` or hangs up.
 pub async fn serve<S: Store>(process: &Rc<SharedParts<S>>, mailbox: Box<dyn Mailbox>) {
     let shared = Rc::new(RefCell::new(mailbox));
-    let mut desks: BTreeMap<u32, Rc<RefCell<Desk>>> = BTreeMap::new();
+    let mut queues: BTreeMap<u32, Rc<RefCell<WorkerQueue>>> = BTreeMap::new();
     let mut workers = FuturesUnordered::new();
     poll_fn(|cx| {
         loop {
@@ -28,14 +28,14 @@ pub async fn serve<S: Store>(process: &Rc<SharedParts<S>>, mailbox: Box<dyn Mail
                 Poll::Ready(Some(request)) => request,
                 Poll::Pending => break,
             };
-            let desk = desks.entry(request.worker).or_insert_with(|| {
-                let desk = Rc::<RefCell<Desk>>::default();
-                let mut inbox = WorkerQueue { desk: desk.clone(), shared: shared.clone() };
+            let queue = queues.entry(request.worker).or_insert_with(|| {
+                let queue = Rc::<RefCell<WorkerQueue>>::default();
+                let mut mailbox = WorkerMailbox { queue: queue.clone(), shared: shared.clone() };
                 let worker = Worker::new(process.clone());
-                workers.push(async move { worker.serve(&mut inbox).await });
-                desk
+                workers.push(async move { worker.serve(&mut mailbox).await });
+                queue
             });
-            desk.borrow_mut().put(request);
+            queue.borrow_mut().put(request);
         }
         while let Poll::Ready(Some(())) = workers.poll_next_unpin(cx) {}
         Poll::Pending
@@ -45,12 +45,12 @@ pub async fn serve<S: Store>(process: &Rc<SharedParts<S>>, mailbox: Box<dyn Mail
 
 /// The requests that wait for one worker.
 #[derive(Default)]
-struct Desk {
+struct WorkerQueue {
     requests: VecDeque<ClientRequest>,
     waker: Option<Waker>,
 }
 
-impl Desk {
+impl WorkerQueue {
     fn put(&mut self, request: ClientRequest) {
         self.requests.push_back(request);
         if let Some(waker) = self.waker.take() {
@@ -60,33 +60,33 @@ impl Desk {
 }
 
 /// The mailbox of one worker.
-struct WorkerQueue {
-    desk: Rc<RefCell<Desk>>,
+struct WorkerMailbox {
+    queue: Rc<RefCell<WorkerQueue>>,
     shared: Rc<RefCell<Box<dyn Mailbox>>>,
 }
 
-impl Mailbox for WorkerQueue {
+impl Mailbox for WorkerMailbox {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<ClientRequest>> {
-        let mut desk = self.desk.borrow_mut();
-        match desk.requests.pop_front() {
+        let mut queue = self.queue.borrow_mut();
+        match queue.requests.pop_front() {
             Some(request) => Poll::Ready(Some(request)),
             None => {
-                desk.waker = Some(cx.waker().clone());
+                queue.waker = Some(cx.waker().clone());
                 Poll::Pending
             }
         }
     }
 
     fn poll_cancel(&mut self, request: u64, cx: &mut Context<'_>) -> Poll<()> {
-        let mut desk = self.desk.borrow_mut();
+        let mut queue = self.queue.borrow_mut();
         let cancels = |it: &ClientRequest| it.command == Command::Cancel { request };
-        match desk.requests.iter().position(cancels) {
+        match queue.requests.iter().position(cancels) {
             Some(place) => {
-                desk.requests.remove(place);
+                queue.requests.remove(place);
                 Poll::Ready(())
             }
             None => {
-                desk.waker = Some(cx.waker().clone());
+                queue.waker = Some(cx.waker().clone());
                 Poll::Pending
             }
         }

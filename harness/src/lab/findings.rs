@@ -1,24 +1,24 @@
-//! The anomalies that a run shows, as a lab looks for them and tells of them.
+//! The anomalies that a run shows, as a lab looks for them and reports them.
 
 use base::{Anomaly, Run};
 use checkers::Judgement;
 use reports::terminal::Style;
 use std::path::PathBuf;
 
+use crate::named_anomaly::NamedAnomaly;
 use crate::schedule::Shows;
-use crate::sight::ExpectedSight;
 
 /// The style of a story in the output of a test.
 pub const PLAIN: Style = Style { colour: false, unicode: true, width: 100, piped: true };
 
 /// Returns the anomaly that is wanted, if a run shows it; that of exclusion before others.
-pub fn shown(judgement: &Judgement, wanted: Option<&ExpectedSight>) -> Option<Shows> {
+pub fn shown(judgement: &Judgement, wanted: Option<&NamedAnomaly>) -> Option<Shows> {
     let all = judgement.verdicts.iter().flat_map(|verdict| {
         verdict.anomalies.iter().map(move |anomaly| (&verdict.property, anomaly))
     });
     let is_wanted = |anomaly: &Anomaly| match wanted {
         None => true,
-        Some(ExpectedSight { anomaly: name, cause }) => {
+        Some(NamedAnomaly { name, cause }) => {
             anomaly.name == *name && cause.is_none_or(|it| anomaly.cause.contains(it))
         }
     };
@@ -32,10 +32,10 @@ pub fn shown(judgement: &Judgement, wanted: Option<&ExpectedSight>) -> Option<Sh
 }
 
 /// Returns the anomalies of a run, with their causes.
-pub fn sights(judgement: &Judgement) -> Vec<String> {
+pub fn anomalies(judgement: &Judgement) -> Vec<String> {
     let anomalies = judgement.verdicts.iter().flat_map(|verdict| &verdict.anomalies);
-    let sight = |it: &Anomaly| ExpectedSight { cause: it.cause.only(), anomaly: it.name.clone() };
-    anomalies.map(|anomaly| sight(anomaly).to_string()).collect()
+    let named = |it: &Anomaly| NamedAnomaly { cause: it.cause.only(), name: it.name.clone() };
+    anomalies.map(|anomaly| named(anomaly).to_string()).collect()
 }
 
 /// Draws a run, beside the program of the test, and returns the page.

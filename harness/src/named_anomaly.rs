@@ -1,4 +1,4 @@
-//! Sights: anomalies as people name them, "double hold by holder-paused".
+//! Anomalies as people name them: "double hold by holder-paused".
 
 use base::Cause;
 use checkers::{ANOMALIES, Judgement};
@@ -6,28 +6,28 @@ use std::fmt;
 
 use crate::nearest;
 
-/// An anomaly by its name and, if it is given, its cause.
+/// An anomaly by its name and, if that is given, its cause.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ExpectedSight {
+pub struct NamedAnomaly {
     /// The name: "double hold".
-    pub anomaly: String,
+    pub name: String,
     /// The cause. `None`: any that is known of the lock.
     pub cause: Option<Cause>,
 }
 
-impl fmt::Display for ExpectedSight {
+impl fmt::Display for NamedAnomaly {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.anomaly)?;
+        f.write_str(&self.name)?;
         self.cause.map_or(Ok(()), |cause| write!(f, " by {}", cause.name()))
     }
 }
 
-impl ExpectedSight {
+impl NamedAnomaly {
     /// Returns true if a property of a run shows it.
     pub fn is_in(&self, property: &str, judgement: &Judgement) -> bool {
         let of_property = judgement.verdicts.iter().filter(|verdict| verdict.property == property);
         of_property.flat_map(|verdict| &verdict.anomalies).any(|anomaly| {
-            anomaly.name == self.anomaly && self.cause.is_none_or(|it| anomaly.cause.contains(it))
+            anomaly.name == self.name && self.cause.is_none_or(|it| anomaly.cause.contains(it))
         })
     }
 
@@ -36,19 +36,19 @@ impl ExpectedSight {
     /// # Errors
     /// Fails when there is no such anomaly or cause, with the nearest ones.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (anomaly, cause) = match text.rsplit_once(" by ") {
-            Some((anomaly, cause)) => (anomaly, Some(cause)),
+        let (name, cause) = match text.rsplit_once(" by ") {
+            Some((name, cause)) => (name, Some(cause)),
             None => (text, None),
         };
-        if !ANOMALIES.contains(&anomaly) {
-            return Err(nearest::unknown("anomaly", anomaly, ANOMALIES));
+        if !ANOMALIES.contains(&name) {
+            return Err(nearest::unknown("anomaly", name, ANOMALIES));
         }
         let Some(cause) = cause else {
-            return Ok(Self { anomaly: anomaly.into(), cause: None });
+            return Ok(Self { name: name.into(), cause: None });
         };
         let names: Vec<&str> = Cause::ALL.iter().map(|cause| cause.name()).collect();
         let found = Cause::ALL.into_iter().find(|it| it.name() == cause);
         let cause = found.ok_or_else(|| nearest::unknown("cause", cause, &names))?;
-        Ok(Self { anomaly: anomaly.into(), cause: Some(cause) })
+        Ok(Self { name: name.into(), cause: Some(cause) })
     }
 }
