@@ -6,6 +6,8 @@ cd "$(dirname "$0")"
 
 # The number of processes that ran over the last minute: the other work of the machine, before there is any of ours.
 { read -r load _ </proc/loadavg; } 2>/dev/null || load=0
+# Succeeds where that takes all of the machine.
+busy() { [ "${load%.*}" -ge "$(nproc)" ]; }
 # Says what begins, and after how many seconds of the whole.
 begun=$(date +%s)
 export begun load
@@ -157,7 +159,7 @@ run_in_lane() { for program in "$@"; do run_alone "$program" || echo "$program" 
 # The lints are built as the tests are, so that macros and what build scripts compile are built once.
 compute() {
     # Beside other work of the machine it would hardly get a turn, and takes its share.
-    [ "${load%.*}" -ge "$(nproc)" ] || { echo 19 >/proc/self/autogroup; } 2>/dev/null || true
+    busy || { echo 19 >/proc/self/autogroup; } 2>/dev/null || true
     step "the gate in the simulator"
     ./target/release/picklock suite suites/seeds.toml --seeds 300 --store target/store --junit target/gate.xml
     step "tests: the simulator, the checkers, the reports"
@@ -170,7 +172,7 @@ compute() {
     step "lints"
     cargo clippy --release --workspace --all-targets -- -D warnings
 }
-export -f step tests unit_tests compute
+export -f step busy tests unit_tests compute
 setsid nice -n 19 bash -euo pipefail -c compute >target/computed.log 2>&1 &
 computed=$!
 trap 'kill -- -$computed $layers 2>/dev/null || true' EXIT
@@ -178,6 +180,8 @@ trap 'kill -- -$computed $layers 2>/dev/null || true' EXIT
 # Not beside what makes the image. Tests that need it make it, if that could not.
 wait $layers || true
 export PICKLOCK_EIGHTH=$eighth
+# Beside other work of the machine, servers of many runs at a time would not answer before their clients give up.
+if busy; then export RUST_TEST_THREADS=2; fi
 step "tests on real servers: models, faults, and eighth $eighth of the rows and libraries"
 run_in_lane $(programs "${lane_2[@]}") >target/lane-2.log 2>&1 &
 second=$!

@@ -100,9 +100,11 @@ fn check(row: &SuiteEntry, world: &RunWorld, seed: u64) -> Result<(), Failed> {
     Err(format!("not as demanded: {wrong}").into())
 }
 
-/// The number of rows at a time: a run mostly waits, but more would starve each other of processor
-/// time.
-const SIDE_BY_SIDE: usize = 5;
+/// Returns the number of rows at a time: a run mostly waits, but more would starve each other of
+/// processor time. Where the machine has other work, RUST_TEST_THREADS asks for fewer.
+fn side_by_side() -> usize {
+    std::env::var("RUST_TEST_THREADS").ok().and_then(|it| it.parse().ok()).unwrap_or(5)
+}
 
 /// Runs a row on processes, or in containers if its servers cannot be processes.
 fn usual(row: SuiteEntry, seed: u64) -> Trial {
@@ -125,7 +127,7 @@ fn main() -> ExitCode {
     };
     assert!(IN_CONTAINERS.iter().all(|pair| is_there(&pair)), "entries of the suite");
     let mut arguments = Arguments::from_args();
-    arguments.test_threads.get_or_insert(SIDE_BY_SIDE);
+    arguments.test_threads.get_or_insert_with(side_by_side);
     if !arguments.list {
         ensure_image(&|line| println!("{line}")).unwrap_or_else(|error| panic!("{error}"));
     }
