@@ -72,7 +72,7 @@ impl Judgement {
 
     fn of_case(case: &Case<'_>, limits: JudgementLimits<'_>) -> Self {
         let mut verdicts = check_case(case, limits.expired);
-        stalls::excuse(case, &mut verdicts);
+        stalls::excuse(case, || case.ownership().is_some(), &mut verdicts);
         let outcome = overall(&verdicts);
         let broken: usize = verdicts.iter().map(|verdict| verdict.anomalies.len()).sum();
         let each = limits.steps / broken.max(1) as u64;
