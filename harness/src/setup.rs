@@ -81,7 +81,7 @@ impl Setup {
         };
         let mut setup = Self::of(lock, asked, RunFaults::Nemeses)?;
         let script = FaultScript::read(&file, &setup.scripted()).map_err(Box::new)?;
-        if !setup.plan.run.servers.is_empty() {
+        if !setup.run().servers.is_empty() {
             script.check_clients_only(&file).map_err(Box::new)?;
         }
         setup.info.script = script.faults();
@@ -153,12 +153,12 @@ impl Setup {
     fn scripted(&self) -> ScriptedRun<'_> {
         let topology = self.world.topology;
         ScriptedRun {
-            clients: self.plan.run.clients,
+            clients: self.run().clients,
             servers: &self.info.nodes,
             peers: topology.has_peers(),
             several: topology.shape == Shape::Several,
-            ttl: self.plan.run.ttl(),
-            time_limit: self.plan.run.time_limit(),
+            ttl: self.run().ttl(),
+            time_limit: self.run().time_limit(),
             junk: self.lock.store().junk().map(|_| ()),
             commands: self.lock.store().commands(),
         }
@@ -190,12 +190,12 @@ impl Setup {
                 let find = |name| nemesis::find(name).expect("checked when the setup was made");
                 let make = |name| {
                     let nemesis = (find(name).make)();
-                    match self.plan.run.swarm {
-                        true => Box::new(swarm::Weighted::new(nemesis, self.plan.run.seed)),
+                    match self.run().swarm {
+                        true => Box::new(swarm::Weighted::new(nemesis, self.run().seed)),
                         false => nemesis,
                     }
                 };
-                self.plan.run.nemesis.split(',').map(make).collect()
+                self.run().nemesis.split(',').map(make).collect()
             }
         }
     }
@@ -221,7 +221,7 @@ impl Setup {
             }
             RunFaults::Script(script) => script.needs(peers).collect(),
             RunFaults::Nemeses => {
-                let specs = self.plan.run.nemesis.split(',').filter_map(nemesis::find);
+                let specs = self.run().nemesis.split(',').filter_map(nemesis::find);
                 let need =
                     |ability: &Ability| if peers { *ability } else { ability.without_peers() };
                 specs.flat_map(|spec| spec.needs).map(need).collect()
@@ -236,10 +236,7 @@ impl Setup {
             return script.bandwidths().collect();
         }
         let throttles = self.needs().contains(&Ability::Throttle);
-        throttles
-            .then(|| nemesis::least_bandwidth(self.plan.run.fault_scale()))
-            .into_iter()
-            .collect()
+        throttles.then(|| nemesis::least_bandwidth(self.run().fault_scale())).into_iter().collect()
     }
 
     /// Returns the mistake of a fault script in asking a backend for what it refuses, if it does.
