@@ -4,13 +4,17 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-# The number of processes that ran over the last minute: the other work of the machine, before there is any of ours.
-{ read -r load _ </proc/loadavg; } 2>/dev/null || load=0
-# Succeeds where that takes all of the machine.
-busy() { [ "${load%.*}" -ge "$(nproc)" ]; }
+# The hundredths of a second for which the processors had nothing to do in the first two seconds, before there is any
+# work of ours; all of them, where they cannot be read.
+idle() { awk '/^cpu /{ print $5 }' /proc/stat 2>/dev/null || echo 0; }
+rested=$(idle)
+sleep 2
+rested=$([ "$rested" = 0 ] && echo 1000000 || echo $(($(idle) - rested)))
+# Succeeds where other work takes all of the machine: nine tenths of it, and more.
+busy() { [ "$rested" -lt $((20 * $(nproc))) ]; }
 # Says what begins, and after how many seconds of the whole.
 begun=$(date +%s)
-export begun load
+export begun rested
 step() { printf '\n== %s s: %s\n' $(($(date +%s) - begun)) "$*"; }
 
 # The eighth of the rows and of the libraries on real servers that is run: 1 to 8, or `all`. They come in turn, a commit
@@ -78,24 +82,32 @@ if [ ${#missing[@]} -gt 0 ]; then
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
 fi
 
-# Python's other libraries, in an environment of their own, where `real_own_lock` finds them.
 export HOME=${HOME:-$(getent passwd "$(id -u)" | cut -d : -f 6)}
-python=${XDG_CACHE_HOME:-$HOME/.cache}/picklock-adapters/python
-[ -x "$python/bin/pip" ] || /usr/bin/python3 -m venv --system-site-packages "$python"
-"$python/bin/pip" install -q --disable-pip-version-check -r adapters/python/requirements.txt
-# And three of another version, each beside the rest.
-for library in redis==5.0.8/redis_asyncio_deadline.py kazoo==2.11.0/kazoo_rw.py tenacity==6.1.0/etcd3_lock.py; do
-    PATH=$python/bin:$PATH sh adapters/python/with.sh "${library%/*}" "${library#*/}" </dev/null
-done
-
-# Compiled meanwhile, if it is not yet; whoever needs it waits for it.
-{
-    sh adapters/go/run.sh etcd_mutex
-    sh adapters/rust/run.sh etcd_client
-    sh adapters/rust/run.sh redis_lock
-    sh adapters/rust/run.sh redlock
-    sh adapters/rust/run.sh rslock
-} </dev/null &
+mkdir -p target
+eighth=$(which_eighth)
+# The adapters to compile: etcd_mutex, which tests on given servers have as well, and those in Rust of the libraries that
+# are run, the suite's eighth as `--shard` counts it.
+compiled_adapters() {
+    local locks entries first=1 last='$'
+    locks=$(sed -n 's|^lock = "../adapters/\(.*\).toml"|\1|p' suites/libraries.toml)
+    entries=$(wc -l <<<"$locks")
+    if [ "$eighth" != all ]; then first=$((entries * (eighth - 1) / 8 + 1)) last=$((entries * eighth / 8)); fi
+    echo go/etcd_mutex
+    sed -n "$first,${last}p" <<<"$locks" | sed -n '/^rust/p' | sort -u
+}
+# Made meanwhile: an environment of their own for Python's other libraries, where `real_own_lock` finds them, three of
+# another version, each beside the rest, and the programs of those that are compiled.
+adapters() {
+    local python=${XDG_CACHE_HOME:-$HOME/.cache}/picklock-adapters/python
+    [ -x "$python/bin/pip" ] || /usr/bin/python3 -m venv --system-site-packages "$python"
+    "$python/bin/pip" install -q --disable-pip-version-check -r adapters/python/requirements.txt
+    for library in redis==5.0.8/redis_asyncio_deadline.py kazoo==2.11.0/kazoo_rw.py tenacity==6.1.0/etcd3_lock.py; do
+        PATH=$python/bin:$PATH sh adapters/python/with.sh "${library%/*}" "${library#*/}"
+    done
+    for adapter in $(compiled_adapters); do sh "adapters/${adapter%/*}/run.sh" "${adapter#*/}"; done
+}
+adapters >target/adapters.log 2>&1 </dev/null &
+adapters=$!
 
 if ! docker info >/dev/null 2>&1; then
     # A fresh installation starts the daemon where there is an init system; elsewhere it is ours.
@@ -111,14 +123,12 @@ if ! docker info >/dev/null 2>&1; then
 fi
 
 # The layers of the servers' image take minutes. Docker keeps them: picklock, once it is built, finds them made.
-mkdir -p target
 { sh docker/base.sh && DOCKER_BUILDKIT=0 docker build -q docker; } >target/image.log 2>&1 </dev/null &
 layers=$!
 trap 'kill $layers 2>/dev/null || true' EXIT
 
 step "formatting"
 cargo fmt --all -- --check
-eighth=$(which_eighth)
 tests() { cargo test --release --workspace "$@"; }
 # Unit tests are over in seconds; what would take minutes is to optimise their crates.
 unit_tests() {
@@ -179,6 +189,7 @@ trap 'kill -- -$computed $layers 2>/dev/null || true' EXIT
 
 # Not beside what makes the image. Tests that need it make it, if that could not.
 wait $layers || true
+wait $adapters || { cat target/adapters.log; exit 1; }
 export PICKLOCK_EIGHTH=$eighth
 # Beside other work of the machine, servers of many runs at a time would not answer before their clients give up.
 if busy; then export RUST_TEST_THREADS=2; fi
