@@ -5,6 +5,7 @@
 use docker::{DockerServers, ensure_image};
 use local::LocalServers;
 use std::io;
+use std::ops::Range;
 use std::time::Duration;
 use stores::conformance::{Compared, Killing};
 use stores::etcd::conformance::{leader_deaths, measure_failover};
@@ -63,10 +64,17 @@ fn addresses<S: Servers>(servers: &RealServers<S>) -> Vec<String> {
     servers.addresses().iter().map(ToString::to_string).collect()
 }
 
-/// Returns the number of random sequences to compare: `PICKLOCK_CASES`, or 600.
-fn sequences() -> u64 {
-    let given = std::env::var("PICKLOCK_CASES").ok();
-    given.map_or(600, |given| given.parse().expect("PICKLOCK_CASES is a number"))
+/// Returns the random sequences to compare, by their seeds: `PICKLOCK_CASES` of them, or 200. Each
+/// eighth (`PICKLOCK_EIGHTH`) has its own, so that changes in turn compare eight times as many.
+fn sequences() -> Range<u64> {
+    let (cases, eighth) = (setting("PICKLOCK_CASES", 200), setting("PICKLOCK_EIGHTH", 1));
+    cases * (eighth - 1)..cases * eighth
+}
+
+/// Returns the number that a variable of the environment gives; `all` and none give the other.
+fn setting(name: &str, otherwise: u64) -> u64 {
+    let given = std::env::var(name).ok().filter(|given| given != "all");
+    given.map_or(otherwise, |given| given.parse().unwrap_or_else(|_| panic!("{name}={given}")))
 }
 
 /// Waits for a suite.
@@ -83,7 +91,7 @@ fn judge(what: &str, report: &Compared, least: u64) {
 
 fn redis_suite<S: Servers>() {
     let servers = start::<S>(StoreId::Redis, Duration::from_secs(2));
-    let report = stores::redis::conformance::real_arm(&addresses(&servers)[0], 0..sequences());
+    let report = stores::redis::conformance::real_arm(&addresses(&servers)[0], sequences());
     judge("redis", &report.expect("the server answers"), 1220);
 }
 
@@ -173,7 +181,7 @@ fn redis_cluster() {
 fn zookeeper_suite<S: Servers>() {
     let session = Duration::from_secs(4);
     let servers = start::<S>(StoreId::ZooKeeper, session);
-    let (addresses, seeds) = (addresses(&servers), 0..sequences());
+    let (addresses, seeds) = (addresses(&servers), sequences());
     let suite = stores::zookeeper::conformance::real_arm(addresses, session, "suite", seeds);
     judge("zookeeper", &finish(suite), 1);
 }
@@ -181,13 +189,13 @@ fn zookeeper_suite<S: Servers>() {
 fn memcached_suite<S: Servers>() {
     let servers = start::<S>(StoreId::Memcached, Duration::from_secs(4));
     let address = addresses(&servers).remove(0);
-    let suite = stores::memcached::conformance::real_arm(&address, 0..sequences());
+    let suite = stores::memcached::conformance::real_arm(&address, sequences());
     judge("memcached", &finish(suite), 1);
 }
 
 fn etcd_suite<S: Servers>() {
     let servers = start::<S>(StoreId::Etcd, Duration::from_secs(2));
-    let suite = stores::etcd::conformance::real_arm(addresses(&servers), 0..sequences());
+    let suite = stores::etcd::conformance::real_arm(addresses(&servers), sequences());
     judge("etcd", &finish(suite), 1);
 }
 
@@ -214,6 +222,6 @@ fn postgres() {
     in_containers();
     let servers = start::<DockerServers>(StoreId::Postgres, Duration::from_secs(2));
     let address = addresses(&servers).remove(0);
-    let suite = stores::postgres::conformance::real_arm(&address, 0..sequences());
+    let suite = stores::postgres::conformance::real_arm(&address, sequences());
     judge("postgres", &finish(suite).expect("the server answers"), 1);
 }
