@@ -2,7 +2,6 @@
 //! machine), client library, real adapter, and the conformance suite that both worlds must pass.
 
 mod allotment;
-mod bookkeeper;
 #[cfg(feature = "real")]
 pub mod common_log;
 #[cfg(any(test, feature = "real"))]
@@ -14,6 +13,7 @@ mod enumerable;
 pub mod etcd;
 mod junk;
 mod launch;
+mod ledger_builder;
 pub mod memcached;
 pub mod model;
 #[cfg(any(test, feature = "real"))]
@@ -40,11 +40,11 @@ pub mod zookeeper;
 pub use allotment::Clearing;
 pub use allotment::{Allotment, MarkQuestion, ProgramAllotment, Whose};
 pub use base::Shape;
-pub use bookkeeper::Bookkeeper;
 pub use endpoint::{Endpoint, Login};
 pub use enumerable::Enumerable;
 pub use junk::Junk;
 pub use launch::{Joining, Launch, Member, Need, PROGRAM_FOLDERS, Place, Ports, Probe};
+pub use ledger_builder::LedgerBuilder;
 pub use named_calls::{CallNames, NamedCalls};
 pub use settable_clock::SettableClock;
 pub use standing::StandingQuestion;

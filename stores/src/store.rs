@@ -68,7 +68,7 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// The face of the store that recipes hold: built over the seam, the same in both worlds.
     type Client: StoreClient;
     /// The model of a store of one server, for the enumeration of all schedules.
-    type Alone: Enumerable<Packet = PacketOf<Self>>;
+    type Standalone: Enumerable<Packet = PacketOf<Self>>;
 
     /// Returns the names of the commands that clients can send, as [`Protocol::command`] gives
     /// them.
@@ -92,7 +92,7 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     fn server(cluster: &Cluster, number: u32) -> Self::Server;
 
     /// Makes the model of a store of one server.
-    fn alone() -> Self::Alone;
+    fn standalone() -> Self::Standalone;
 
     /// Makes the library of a client.
     fn driver(settings: ClientSettings) -> Self::Driver;

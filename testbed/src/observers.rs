@@ -17,7 +17,7 @@ use stores::observation::{
     CatchUp, Leads, ObservedServer, Observer, Passage, ReportSink, ServerReport, Shell, Traffic,
 };
 use stores::real::monotonic_nanos;
-use stores::{Bookkeeper, Topology, WorldSpec};
+use stores::{LedgerBuilder, Topology, WorldSpec};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -31,7 +31,7 @@ pub struct Observers {
     allotment: Option<String>,
     /// The way to observe each server, by number; `None` where it stores nothing.
     observers: Vec<Option<Observer>>,
-    books: Arc<Mutex<StoreBooks>>,
+    ledger: Arc<Mutex<ObservedLedger>>,
     following: Mutex<BTreeMap<u32, OngoingObservation>>,
 }
 
@@ -59,7 +59,7 @@ impl Observers {
             clock,
             allotment: Some(allotment.to_owned()).filter(|name| !name.is_empty()),
             observers,
-            books: Arc::new(Mutex::new(StoreBooks::of(spec.topology))),
+            ledger: Arc::new(Mutex::new(ObservedLedger::of(spec.topology))),
             following: Mutex::default(),
         })
     }
@@ -84,9 +84,9 @@ impl Observers {
                 task.abort();
             }
         }
-        let (books, clock) = (self.books.clone(), self.clock);
-        lock(&books).started.insert(number, data);
-        let reports: ReportSink = Arc::new(move |report| lock(&books).take(clock, number, report));
+        let (ledger, clock) = (self.ledger.clone(), self.clock);
+        lock(&ledger).started.insert(number, data);
+        let reports: ReportSink = Arc::new(move |report| lock(&ledger).take(clock, number, report));
         let (traffic, passing) = unbounded_channel();
         let observed = ObservedServer {
             endpoint: server.endpoint()?,
@@ -113,7 +113,7 @@ impl Observers {
     pub async fn release(&self, server: u32) {
         self.catch_up(server).await;
         if let Some(following) = self.following().get_mut(&server) {
-            lock(&self.books).is_incomplete |= following.task.is_finished();
+            lock(&self.ledger).is_incomplete |= following.task.is_finished();
             following.is_released = true;
         }
     }
@@ -122,13 +122,13 @@ impl Observers {
         let catch_up = self.following().get(&server).map(|following| following.catch_up.clone());
         if let Some(catch_up) = catch_up {
             let is_late = timeout(LAST_REPORTS, catch_up()).await.is_err();
-            lock(&self.books).is_incomplete |= is_late;
+            lock(&self.ledger).is_incomplete |= is_late;
         }
     }
 
     /// A connection to a server now belongs to this process: the port that it comes from.
     pub fn connected(&self, server: u32, port: u16, process: u32) {
-        lock(&self.books).callers.insert((server, port), process);
+        lock(&self.ledger).callers.insert((server, port), process);
     }
 
     /// Passes on what goes over a connection to a server.
@@ -151,7 +151,7 @@ impl Observers {
             .map(|(it, _)| *it)
             .collect::<Vec<_>>();
         join_all(there.into_iter().map(|server| self.release(server))).await;
-        lock(&self.books).close(self.clock)
+        lock(&self.ledger).close(self.clock)
     }
 
     fn following(&self) -> MutexGuard<'_, BTreeMap<u32, OngoingObservation>> {
@@ -177,8 +177,8 @@ fn leads_of<S: StartedServer>(server: Arc<S>) -> Leads {
 }
 
 /// The ledger in the making, and what it is made from.
-struct StoreBooks {
-    bookkeeper: Bookkeeper,
+struct ObservedLedger {
+    ledger: LedgerBuilder,
     /// The log that the members of an ensemble share.
     log: CommonLog,
     /// The process that each connection belongs to: by server, and the port that it comes from.
@@ -194,10 +194,10 @@ struct StoreBooks {
     is_incomplete: bool,
 }
 
-impl StoreBooks {
+impl ObservedLedger {
     fn of(topology: &Topology) -> Self {
         Self {
-            bookkeeper: Bookkeeper::of(topology),
+            ledger: LedgerBuilder::of(topology),
             log: CommonLog::of(topology.servers()),
             callers: BTreeMap::new(),
             stored: vec![BTreeMap::new(); topology.servers() as usize],
@@ -225,7 +225,7 @@ impl StoreBooks {
                     }
                     _ => stored.remove(&noted.object),
                 };
-                self.bookkeeper.enter(at, server, process, &mut vec![noted]);
+                self.ledger.enter(at, server, process, &mut vec![noted]);
             }
             ServerReport::Contents(names) => self.compare(now, server, names),
             ServerReport::Primary(is_primary) => self.turn(now, server, is_primary),
@@ -251,9 +251,9 @@ impl StoreBooks {
         }
         for mut applied in std::mem::take(&mut self.log).applied()? {
             let at = clock.at(applied.at_ns);
-            self.bookkeeper.enter(at, 0, applied.process, &mut applied.noted);
+            self.ledger.enter(at, 0, applied.process, &mut applied.noted);
         }
-        let mut ledger = self.bookkeeper.take();
+        let mut ledger = self.ledger.take();
         // Several servers report side by side.
         ledger.sort();
         // Where no change is known to be a client's, the engine may hide the ports that they come
@@ -263,7 +263,7 @@ impl StoreBooks {
 
     /// Compares what is on a server with what should be.
     fn compare(&mut self, at: Mono, server: u32, names: Vec<Name>) {
-        let from = self.bookkeeper.before(server).unwrap_or(server);
+        let from = self.ledger.before(server).unwrap_or(server);
         // What came from another server has the value that it has there.
         let value = |name: &Name| {
             let known = [server, from].iter().find_map(|it| self.stored[*it as usize].get(name));
@@ -292,7 +292,7 @@ impl StoreBooks {
         };
         let gone = before.into_keys().filter(|name| !stored.contains_key(name));
         let mut noted: Vec<_> = gone.map(|name| noted(name, what)).collect();
-        self.bookkeeper.enter(at, server, None, &mut noted);
+        self.ledger.enter(at, server, None, &mut noted);
     }
 
     /// Enters that a server is a primary or a replica from now on.
@@ -300,10 +300,10 @@ impl StoreBooks {
         if !is_primary {
             self.replicas.insert(server);
         } else if self.replicas.remove(&server)
-            && let Some(before) = self.bookkeeper.before(server)
+            && let Some(before) = self.ledger.before(server)
         {
             let mut differences = differences(&self.stored, before, server);
-            self.bookkeeper.go_over_to(at, server, &mut differences);
+            self.ledger.go_over_to(at, server, &mut differences);
         }
     }
 }

@@ -24,8 +24,8 @@ const STEP_LIMIT: usize = 200;
 impl<S: Store> Explorer<S> {
     /// All clients connected and idle, nothing in the store.
     pub(super) fn initial(&mut self) -> WorldState<S> {
-        let server = S::alone();
-        let things = S::Alone::things(&server);
+        let server = S::standalone();
+        let things = S::Standalone::things(&server);
         let mut state = WorldState {
             store: Rc::new(StoredServer::new(server, things, BTreeMap::new())),
             lapses: 0,
@@ -45,8 +45,8 @@ impl<S: Store> Explorer<S> {
     pub(super) fn beginning(&self, state: &WorldState<S>) -> SeenStep {
         let mut story = ScheduleStory::default();
         for client in 0..state.clients.len() as u32 {
-            let session = S::Alone::session(state.server(), connections(client));
-            story.books.open(session, client);
+            let session = S::Standalone::session(state.server(), connections(client));
+            story.builder.open(session, client);
         }
         SeenStep { story: Some(story), ..SeenStep::default() }
     }
@@ -106,8 +106,9 @@ impl<S: Store> Explorer<S> {
     /// nobody sees them, and nothing else can come to the client before them.
     fn is_invisible(&self, state: &WorldState<S>, client: u32, steps: &[Move]) -> bool {
         let part = &state.clients[client as usize];
-        let unreachable =
-            || state.is_quiet(client) && !S::Alone::may_call(state.server(), connections(client));
+        let unreachable = || {
+            state.is_quiet(client) && !S::Standalone::may_call(state.server(), connections(client))
+        };
         match steps {
             [Move::Hear(_)] => part.timers.is_empty(),
             [Move::Wake(..)] => unreachable(),
@@ -169,7 +170,7 @@ impl<S: Store> Explorer<S> {
         }
         for (client, part) in (0..).zip(&state.clients) {
             if part.stage == ClientStage::Gone
-                && S::Alone::session(state.server(), connections(client)).is_some()
+                && S::Standalone::session(state.server(), connections(client)).is_some()
             {
                 steps.push(Move::Expire(client));
             }
@@ -184,7 +185,7 @@ impl<S: Store> Explorer<S> {
     /// can happen.
     pub(super) fn may_lapse(&self, state: &WorldState<S>) -> bool {
         let still = |client| state.is_quiet(client) && self.own_steps(state, client).is_empty();
-        !S::Alone::SESSIONS
+        !S::Standalone::SESSIONS
             && !self.case.unlimited
             && !state.lapsed
             && state.clients.iter().any(ClientPart::is_acquiring)
@@ -209,7 +210,7 @@ impl<S: Store> Explorer<S> {
                 steps.extend((0..=under_way).map(|kept| Move::Crash(client, kept)));
             }
             if may(FaultKind::Expire)
-                && S::Alone::session(state.server(), connections(client)).is_some()
+                && S::Standalone::session(state.server(), connections(client)).is_some()
             {
                 steps.push(Move::Expire(client));
             }
@@ -220,7 +221,8 @@ impl<S: Store> Explorer<S> {
             }
         }
         let stands = || !state.store.things.is_empty();
-        if may(FaultKind::Expire) && !S::Alone::SESSIONS && !self.may_lapse(state) && stands() {
+        if may(FaultKind::Expire) && !S::Standalone::SESSIONS && !self.may_lapse(state) && stands()
+        {
             steps.push(Move::Lapse);
         }
         steps
@@ -291,7 +293,7 @@ fn traffic<S: Store>(state: &WorldState<S>, client: u32) -> impl Iterator<Item =
 
 /// A connection that its client can use.
 fn serves<S: Store>(wire: &WireState<PacketOf<S>>) -> bool {
-    let opens = |packet: &Rc<Printed<PacketOf<S>>>| S::Alone::opens(&packet.packet);
+    let opens = |packet: &Rc<Printed<PacketOf<S>>>| S::Standalone::opens(&packet.packet);
     wire.open
         && !wire.up.iter().filter_map(|up| up.packet.as_ref()).any(opens)
         && !wire.down.iter().flatten().any(opens)

@@ -102,7 +102,7 @@ impl<S: Store> Explorer<S> {
         let found = self.search_once(most, go_on);
         // See the module's words on wall clocks.
         let expires = self.case.faults > 0 && self.case.kinds.contains(&FaultKind::Expire);
-        if self.reduce && expires && !S::Alone::SESSIONS && self.actors.read_wall_clock {
+        if self.reduce && expires && !S::Standalone::SESSIONS && self.actors.read_wall_clock {
             self.reduce = false;
             return self.search_once(most, go_on);
         }

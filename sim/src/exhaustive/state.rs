@@ -117,7 +117,7 @@ pub struct ClientPart<P> {
 
 /// The server, and what has been made out of it; states share it until it changes.
 pub struct StoredServer<S: Store> {
-    pub server: S::Alone,
+    pub server: S::Standalone,
     pub print: u128,
     /// The things in the store: see [`Enumerable::things`].
     pub things: BTreeMap<String, u64>,
@@ -127,12 +127,12 @@ pub struct StoredServer<S: Store> {
 
 impl<S: Store> StoredServer<S> {
     pub fn new(
-        server: S::Alone,
+        server: S::Standalone,
         things: BTreeMap<String, u64>,
         owners: BTreeMap<String, u32>,
     ) -> Self {
         let mut print = Fingerprint::new();
-        S::Alone::fingerprint(&server, &mut print);
+        S::Standalone::fingerprint(&server, &mut print);
         print.add(&owners);
         Self { server, print: print.bits(), things, owners }
     }
@@ -223,7 +223,7 @@ impl<S: Store> WorldState<S> {
         self.wires.range(connections(client)).map(|(connection, wire)| (*connection, wire))
     }
 
-    pub fn server(&self) -> &S::Alone {
+    pub fn server(&self) -> &S::Standalone {
         &self.store.server
     }
 

@@ -201,9 +201,9 @@ impl<S: Store> Explorer<S> {
         let input = match packet {
             Some(packet) => {
                 // The answer to a request was described when the server gave it.
-                if !S::Alone::answers(&packet.packet) {
+                if !S::Standalone::answers(&packet.packet) {
                     seen.line(|| {
-                        format!("client {client} hears: {}", S::Alone::words(&packet.packet))
+                        format!("client {client} hears: {}", S::Standalone::words(&packet.packet))
                     });
                 }
                 ClientInput::Packet(local_of(connection), packet.packet.clone())
@@ -297,16 +297,18 @@ impl<S: Store> Explorer<S> {
         };
         let attempt = &mut state.clients[client as usize].attempt;
         // An attempt whose answer is lost tells its client nothing.
-        if *attempt == Attempt::Unseen && answers && !S::Alone::opens(&packet) {
+        if *attempt == Attempt::Unseen && answers && !S::Standalone::opens(&packet) {
             *attempt = Attempt::Fresh;
         }
-        let asked = seen.story.is_some().then(|| S::Alone::words(&packet));
+        let asked = seen.story.is_some().then(|| S::Standalone::words(&packet));
         let by = Some((client, releasing));
         let from = Peer::Connection(number);
         let (out, robbed) =
             self.serve(state, by, seen, |server, out| server.receive(at, from, packet, out));
         let answer = out.iter().find_map(|out| match out {
-            Out::Send(to, reply) if asked.is_some() && *to == from => Some(S::Alone::words(reply)),
+            Out::Send(to, reply) if asked.is_some() && *to == from => {
+                Some(S::Standalone::words(reply))
+            }
             _ => None,
         });
         seen.line(|| {
@@ -327,7 +329,7 @@ impl<S: Store> Explorer<S> {
         state: &mut WorldState<S>,
         by: Option<(u32, bool)>,
         seen: &mut SeenStep,
-        work: impl FnOnce(&mut S::Alone, &mut Outgoing<S>),
+        work: impl FnOnce(&mut S::Standalone, &mut Outgoing<S>),
     ) -> (Outgoing<S>, Option<u32>) {
         let stored = state.store.clone();
         let mut server = stored.server.clone();
@@ -337,7 +339,7 @@ impl<S: Store> Explorer<S> {
         let mut noted = Vec::new();
         server.take_journal(&mut noted);
         seen.note(by.map(|(client, _)| client), noted);
-        let (before, after) = (&stored.things, S::Alone::things(&server));
+        let (before, after) = (&stored.things, S::Standalone::things(&server));
         let mut owners = stored.owners.clone();
         let mut robbed = None;
         if *before != after {
@@ -381,13 +383,15 @@ impl<S: Store> Explorer<S> {
     }
 
     fn expire(&mut self, state: &mut WorldState<S>, client: u32, seen: &mut SeenStep) {
-        let Some(session) = S::Alone::session(state.server(), connections(client)) else { return };
+        let Some(session) = S::Standalone::session(state.server(), connections(client)) else {
+            return;
+        };
         if state.clients[client as usize].stage != ClientStage::Gone {
             state.faults += 1;
             seen.pause(std::iter::once(client));
         }
-        let (out, _) =
-            self.serve(state, None, seen, |server, out| S::Alone::expire(server, session, out));
+        let (out, _) = self
+            .serve(state, None, seen, |server, out| S::Standalone::expire(server, session, out));
         seen.line(|| format!("the session of client {client} expires"));
         route(state, out);
     }
@@ -417,7 +421,7 @@ impl<S: Store> Explorer<S> {
         state.faults += 1;
         let Some(wire) = state.wires.get_mut(&connection) else { return };
         wire.up.truncate(kept);
-        if S::Alone::SESSIONS_ARE_CONNECTIONS {
+        if S::Standalone::SESSIONS_ARE_CONNECTIONS {
             wire.up.push_back(Up { packet: None, releasing: false });
         }
         wire.down.clear();

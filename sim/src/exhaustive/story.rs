@@ -6,7 +6,7 @@ use stores::model::Noted;
 
 use super::Sign;
 use super::action::Move;
-use stores::Bookkeeper;
+use stores::LedgerBuilder;
 
 /// The time that goes by at once: beyond every ttl, however a recipe rounds it up.
 pub const LAPSE: Duration = Duration::from_secs(1_000);
@@ -30,7 +30,7 @@ pub struct ScheduleStory {
     /// The steps that matter, in words.
     pub lines: Vec<String>,
     /// The ledger in the making.
-    pub(super) books: Bookkeeper,
+    pub(super) builder: LedgerBuilder,
     /// The time for which clients have been paused.
     paused: Duration,
     faults: FaultId,
@@ -39,7 +39,7 @@ pub struct ScheduleStory {
 impl ScheduleStory {
     /// The ledger: each change in the store.
     pub fn ledger(&self) -> &Ledger {
-        self.books.ledger()
+        self.builder.ledger()
     }
 
     /// No fault was needed.
@@ -127,7 +127,7 @@ impl SeenStep {
     /// Enters into the ledger what the server has noted while it served a client, if it served one.
     pub fn note(&mut self, caller: Option<u32>, mut noted: Vec<Noted>) {
         if let Some(story) = &mut self.story {
-            story.books.enter(story.now(), 0, caller, &mut noted);
+            story.builder.enter(story.now(), 0, caller, &mut noted);
         }
     }
 }

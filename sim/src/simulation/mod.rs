@@ -32,7 +32,7 @@ use crate::network::{Network, PacketOrder};
 use crate::server::SimulatedServer;
 pub use item::Item;
 use item::{Connections, InFlight, InFlightPlace};
-use stores::Bookkeeper;
+use stores::LedgerBuilder;
 
 /// Opens the task of a client of a store.
 pub type OpenClient<S> = Box<dyn Fn(Handle<S>) -> LocalFuture<'static, ()>>;
@@ -63,7 +63,7 @@ struct Simulation<S: Store> {
     connections: Connections,
     between: BTreeMap<(u32, u32), PacketOrder>,
     happened: u64,
-    bookkeeper: Bookkeeper,
+    ledger: LedgerBuilder,
     /// The notes of the model of the server that is running.
     noted: Vec<Noted>,
     /// The actions that the library of the running client asks for.
@@ -90,7 +90,7 @@ impl<S: Store> Simulation<S> {
                 None => draw(),
             }
         };
-        let bookkeeper = Bookkeeper::of(config.cluster.topology);
+        let ledger = LedgerBuilder::of(config.cluster.topology);
         let servers = (0..config.cluster.servers())
             .map(|n| SimulatedServer::new(n, S::server(&config.cluster, n), skew(&mut rng)))
             .collect();
@@ -118,7 +118,7 @@ impl<S: Store> Simulation<S> {
             outs: Vec::new(),
             between: BTreeMap::new(),
             happened: 0,
-            bookkeeper,
+            ledger,
             noted: Vec::new(),
             inbox: Vec::new(),
             stirred: false,
@@ -323,7 +323,7 @@ impl<S: Store> Backend for Simulation<S> {
     }
 
     fn ledger(&mut self) -> Option<Ledger> {
-        Some(self.bookkeeper.take())
+        Some(self.ledger.take())
     }
 
     fn stop(&mut self) -> Result<(), BackendError> {

@@ -100,10 +100,10 @@ impl<S: Store> Simulation<S> {
         let now = self.now.get();
         if !self.noted.is_empty() {
             let wire = connection.and_then(|connection| self.connections.get(connection));
-            self.bookkeeper.enter(now, number, wire.map(|wire| wire.process), &mut self.noted);
+            self.ledger.enter(now, number, wire.map(|wire| wire.process), &mut self.noted);
         }
         if let Some(standing) = model.restated() {
-            self.bookkeeper.restate(now, standing);
+            self.ledger.restate(now, standing);
         }
         if let Some(primary) = model.take_appointed() {
             self.go_over_to(primary);
@@ -112,10 +112,10 @@ impl<S: Store> Simulation<S> {
 
     /// Enters into the ledger what the store loses because it goes on with another server's data.
     fn go_over_to(&mut self, primary: u32) {
-        let Some(before) = self.bookkeeper.before(primary) else { return };
+        let Some(before) = self.ledger.before(primary) else { return };
         let model = |server: u32| &self.servers[server as usize].model;
         model(primary).succeeds(model(before), &mut self.noted);
-        self.bookkeeper.go_over_to(self.now.get(), primary, &mut self.noted);
+        self.ledger.go_over_to(self.now.get(), primary, &mut self.noted);
     }
 
     /// Puts a server's next tick into the event queue, in place of the one that stands there.

@@ -46,7 +46,7 @@ impl Store for Custom {
     type Server = Nothing;
     type Driver = CallDriver<Self>;
     type Client = Rc<dyn Link<Self>>;
-    type Alone = Nothing;
+    type Standalone = Nothing;
 
     fn commands() -> Vec<&'static str> {
         Vec::new()
@@ -65,7 +65,7 @@ impl Store for Custom {
         unreachable!("a program runs on real servers only")
     }
 
-    fn alone() -> Nothing {
+    fn standalone() -> Nothing {
         unreachable!("a program runs on real servers only")
     }
 

@@ -60,7 +60,7 @@ impl Store for Etcd {
     type Server = Server;
     type Driver = EtcdDriver;
     type Client = Client;
-    type Alone = StandaloneMember;
+    type Standalone = StandaloneMember;
 
     fn commands() -> Vec<&'static str> {
         COMMANDS.to_vec()
@@ -75,7 +75,7 @@ impl Store for Etcd {
         Server::new(number, cluster.servers(), ElectionTiming::of(cluster.ttl))
     }
 
-    fn alone() -> StandaloneMember {
+    fn standalone() -> StandaloneMember {
         StandaloneMember::default()
     }
 

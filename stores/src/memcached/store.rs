@@ -49,7 +49,7 @@ impl Store for Memcached {
     type Server = Server;
     type Driver = CallDriver<Self>;
     type Client = Rc<dyn Link<Self>>;
-    type Alone = Server;
+    type Standalone = Server;
 
     fn commands() -> Vec<&'static str> {
         COMMANDS.to_vec()
@@ -68,7 +68,7 @@ impl Store for Memcached {
         Server::default()
     }
 
-    fn alone() -> Server {
+    fn standalone() -> Server {
         Server::default()
     }
 

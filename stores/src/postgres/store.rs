@@ -35,7 +35,7 @@ impl Store for Postgres {
     type Server = Server;
     type Driver = PostgresDriver;
     type Client = Client;
-    type Alone = Server;
+    type Standalone = Server;
 
     fn commands() -> Vec<&'static str> {
         [&["connect", "close"], COMMANDS].concat()
@@ -49,7 +49,7 @@ impl Store for Postgres {
         Server::default()
     }
 
-    fn alone() -> Server {
+    fn standalone() -> Server {
         Server::default()
     }
 

@@ -143,6 +143,6 @@ pub enum Packet {
     Offset(u64),
     /// A message between members of a cluster.
     Bus(Box<model::cluster::BusMessage>),
-    /// A word between a Sentinel and a server that it watches.
-    Word(Box<model::sentinel::Word>),
+    /// A message between a Sentinel and a server that it watches.
+    Sentinel(Box<model::sentinel::SentinelMessage>),
 }

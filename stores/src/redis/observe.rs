@@ -45,7 +45,7 @@ const GRAIN_NS: i64 = 1_000_000;
 
 /// The way to observe a server without replicas.
 pub const ALONE: Observer = Observer {
-    begin: |server| Box::pin(observe(server, ObservationKind::Alone)),
+    begin: |server| Box::pin(observe(server, ObservationKind::Standalone)),
     reads_traffic: false,
 };
 
@@ -64,7 +64,7 @@ pub const REPLICATED: Observer = Observer {
 /// A kind of observation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ObservationKind {
-    Alone,
+    Standalone,
     ByMembers,
     Replicated,
 }
@@ -79,7 +79,7 @@ async fn observe(server: ObservedServer, kind: ObservationKind) -> io::Result<Ob
     let (pongs, answered) = watch::channel(0);
     let copy = match kind {
         ObservationKind::ByMembers => Some(copy_of(&server).await.map_err(io::Error::other)?),
-        ObservationKind::Alone | ObservationKind::Replicated => None,
+        ObservationKind::Standalone | ObservationKind::Replicated => None,
     };
     let mut report = Report { lag_ns, copy, ..Report::new(server, pongs) };
     let mut hearing = Hearing::begin(&mut report).await?;

@@ -100,7 +100,7 @@ impl Store for Redis {
     type Server = Instance;
     type Driver = CallDriver<Self>;
     type Client = Rc<dyn Link<Self>>;
-    type Alone = Server;
+    type Standalone = Server;
 
     fn commands() -> Vec<&'static str> {
         command_names().filter(|name| !name.contains('|')).collect()
@@ -122,7 +122,7 @@ impl Store for Redis {
         Instance::of(cluster, number)
     }
 
-    fn alone() -> Server {
+    fn standalone() -> Server {
         // All servers of a thread share its script engine.
         Server::new(Engine::of_this_thread())
     }
@@ -246,7 +246,7 @@ impl Enumerable for Server {
             Packet::AskOffset => "ask for offset".into(),
             Packet::Offset(offset) => format!("offset {offset}"),
             Packet::Bus(message) => format!("{message:?}"),
-            Packet::Word(word) => format!("{word:?}"),
+            Packet::Sentinel(message) => format!("{message:?}"),
             Packet::Reply { value, .. } | Packet::Push(value) => match &**value {
                 Value::Nil => "nil".into(),
                 Value::Okay => "OK".into(),

@@ -104,7 +104,7 @@ impl Store for ZooKeeper {
     type Server = Server;
     type Driver = ZooKeeperDriver;
     type Client = Client;
-    type Alone = StandaloneServer;
+    type Standalone = StandaloneServer;
 
     fn commands() -> Vec<&'static str> {
         COMMANDS.to_vec()
@@ -119,7 +119,7 @@ impl Store for ZooKeeper {
         Server::new(number, cluster.servers(), cluster.timing)
     }
 
-    fn alone() -> StandaloneServer {
+    fn standalone() -> StandaloneServer {
         StandaloneServer::default()
     }
 

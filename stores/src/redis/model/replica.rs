@@ -6,7 +6,7 @@
 //! moment. How far it lags is the wire's affair, which keeps the order and can be slow or cut.
 //!
 //! A replica says what it has when its master asks, which it does where a client waits for it
-//! (WAIT); between real servers such words go once a second, too.
+//! (WAIT); between real servers such messages go once a second, too.
 //!
 //! As in Redis: a replica answers reads, refuses writes, and takes an expired key for no key
 //! without removing it, which is for its master to do; it does not know its master's scripts; and
@@ -16,7 +16,7 @@
 use super::Server;
 use super::keyspace::Keyspace;
 use super::number::integer;
-use super::sentinel::{Status, Word};
+use super::sentinel::{SentinelMessage, Status};
 use crate::model::{Clocks, Out, Peer};
 use crate::node_name;
 use crate::redis::reply::{bulk, error, status};
@@ -117,7 +117,7 @@ impl Replication {
     /// Tells all servers that this one's process is dead.
     pub fn hang_up(&self, out: &mut Vec<Out<Packet>>) {
         let others = (0..self.servers).filter(|server| *server != self.number);
-        out.extend(others.map(|server| word(server, Word::HangUp)));
+        out.extend(others.map(|server| message_to(server, SentinelMessage::HangUp)));
     }
 
     /// The server that it follows.
@@ -141,8 +141,8 @@ impl Replication {
     }
 }
 
-fn word(to: u32, word: Word) -> Out<Packet> {
-    Out::Send(Peer::Server(to), Packet::Word(Box::new(word)))
+fn message_to(to: u32, message: SentinelMessage) -> Out<Packet> {
+    Out::Send(Peer::Server(to), Packet::Sentinel(Box::new(message)))
 }
 
 /// ROLE: a master with the replicas that have made themselves known, or a replica with its master.
@@ -245,18 +245,20 @@ impl Server {
                     bus.feed(at);
                 }
             }
-            Packet::Word(word) => self.obey(from, *word, out),
+            Packet::Sentinel(message) => self.obey(from, *message, out),
             _ => {}
         }
         self.replicate(at.mono, out);
     }
 
     /// Answers a Sentinel, or does what it says.
-    fn obey(&mut self, from: u32, message: Word, out: &mut Vec<Out<Packet>>) {
+    fn obey(&mut self, from: u32, message: SentinelMessage, out: &mut Vec<Out<Packet>>) {
         match message {
-            Word::Ping => out.push(word(from, Word::Pong)),
-            Word::Inquire => out.push(word(from, Word::Status(self.replication.status()))),
-            Word::Reconfigure(master) => {
+            SentinelMessage::Ping => out.push(message_to(from, SentinelMessage::Pong)),
+            SentinelMessage::Inquire => {
+                out.push(message_to(from, SentinelMessage::Status(self.replication.status())))
+            }
+            SentinelMessage::Reconfigure(master) => {
                 self.follow(master);
                 self.replication.configured = master;
                 let connections = std::mem::take(&mut self.replication.connections);

@@ -1,7 +1,7 @@
 //! The conclusions of a Sentinel from the answers that it gets, and its replies to clients.
 
 use super::watched::INFO_PERIOD;
-use super::{HELLO_PERIOD, Kept, MASTER_GRACE, Millis, Sentinel, Status, Word};
+use super::{HELLO_PERIOD, Kept, MASTER_GRACE, Millis, Sentinel, SentinelMessage, Status};
 use crate::model::{Clocks, Out};
 use crate::node_name;
 use crate::redis::reply::{bulk, error};
@@ -10,39 +10,45 @@ use crate::redis::{PORT, Packet};
 use redis::{Arg, Cmd, Value};
 
 impl Sentinel {
-    /// Handles a word of another server.
-    pub fn hear(&mut self, at: Clocks, from: u32, word: Word, out: &mut Vec<Out<Packet>>) {
+    /// Handles a message of another server.
+    pub fn hear(
+        &mut self,
+        at: Clocks,
+        from: u32,
+        message: SentinelMessage,
+        out: &mut Vec<Out<Packet>>,
+    ) {
         let now = at.wall.millis() as Millis;
-        match word {
-            Word::Ping => self.say(from, Word::Pong, out),
-            Word::Pong => {
+        match message {
+            SentinelMessage::Ping => self.say(from, SentinelMessage::Pong, out),
+            SentinelMessage::Pong => {
                 if let Some(watched) = self.watched.get_mut(&from) {
                     watched.hear(now);
                 }
             }
-            Word::HangUp => {
+            SentinelMessage::HangUp => {
                 if let Some(watched) = self.watched.get_mut(&from) {
                     watched.hung_up = true;
                 }
             }
-            Word::Status(status) => self.learn(now, from, status, out),
-            Word::Ask { primary, epoch, stands } => {
+            SentinelMessage::Status(status) => self.learn(now, from, status, out),
+            SentinelMessage::Ask { primary, epoch, stands } => {
                 let known = primary == self.kept.primary;
                 let is_down = known && self.tilted.is_none() && self.finds_primary_down();
                 let vote = (known && stands).then(|| self.vote(epoch, from, now));
-                self.say(from, Word::Find { is_down, vote }, out);
+                self.say(from, SentinelMessage::Find { is_down, vote }, out);
             }
-            Word::Find { is_down, vote } => {
+            SentinelMessage::Find { is_down, vote } => {
                 self.opinions.entry(from).or_default().hear(now, is_down, vote);
             }
-            Word::Hello { epoch, config_epoch, primary } => {
+            SentinelMessage::Hello { epoch, config_epoch, primary } => {
                 self.kept.epoch = self.kept.epoch.max(epoch);
                 if self.kept.config_epoch < config_epoch {
                     self.kept.config_epoch = config_epoch;
                     self.go_over_to(now, primary);
                 }
             }
-            Word::Inquire | Word::Reconfigure(_) => {}
+            SentinelMessage::Inquire | SentinelMessage::Reconfigure(_) => {}
         }
     }
 
@@ -57,8 +63,8 @@ impl Sentinel {
         self.watch_anew(now, |server| data.contains(&server));
     }
 
-    /// Makes of a data server's words what is to be made of them: a replica that it has promoted is
-    /// the primary, and one that follows nobody, or somebody else, is to follow the primary.
+    /// Learns from a data server's report: a replica that it has promoted is the primary, and one that
+    /// follows nobody, or somebody else, is to follow the primary.
     fn learn(&mut self, now: Millis, from: u32, status: Status, out: &mut Vec<Out<Packet>>) {
         let Some(watched) = self.watched.get_mut(&from) else { return };
         watched.learn(now, status);
@@ -79,7 +85,7 @@ impl Sentinel {
             && watched.is_well_for(now, grace)
             && now - watched.since > grace
         {
-            self.say(from, Word::Reconfigure(Some(self.kept.primary)), out);
+            self.say(from, SentinelMessage::Reconfigure(Some(self.kept.primary)), out);
         }
     }
 
@@ -88,7 +94,7 @@ impl Sentinel {
         let others = self.replicas().filter(|server| *server != primary);
         let others: Vec<u32> = others.filter(|it| !self.watched[it].hung_up).collect();
         for server in others {
-            self.say(server, Word::Reconfigure(Some(primary)), out);
+            self.say(server, SentinelMessage::Reconfigure(Some(primary)), out);
         }
         self.kept.config_epoch = epoch;
         self.go_over_to(now, primary);

@@ -1,7 +1,7 @@
 //! A failover: whom a Sentinel that wants one waits for, step by step. It takes one step a turn.
 
 use super::opinion::LeaderVote;
-use super::{Millis, QUORUM, Sentinel, Word};
+use super::{Millis, QUORUM, Sentinel, SentinelMessage};
 use crate::model::Out;
 use crate::redis::Packet;
 
@@ -86,7 +86,7 @@ impl Sentinel {
                 (now - since <= timeout).then_some(step)
             }
             FailoverStep::Order(chosen) => {
-                self.say(chosen, Word::Reconfigure(None), out);
+                self.say(chosen, SentinelMessage::Reconfigure(None), out);
                 Some(FailoverStep::Promotion(chosen))
             }
             FailoverStep::Promotion(_) => (now - since <= timeout).then_some(step),

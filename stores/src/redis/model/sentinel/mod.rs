@@ -46,9 +46,9 @@ const HELLO_PERIOD: Millis = 2_000;
 /// makes it follow the primary: news of a failover may be on its way.
 const MASTER_GRACE: Millis = HELLO_PERIOD * 4;
 
-/// The words between a Sentinel and those whom it watches.
+/// A message between a Sentinel and a server that it watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum SentinelMessage {
     /// Are you alive?
     Ping,
     /// The answer to `PING`.
@@ -165,10 +165,12 @@ impl Sentinel {
         *self = Self { kept: self.kept, ..Self::new(self.number, &layout, self.timing) };
     }
 
-    /// Handles a packet: a word of another server, or a client's command.
+    /// Handles a packet: a message of another server, or a client's command.
     pub fn receive(&mut self, at: Clocks, from: Peer, packet: Packet, out: &mut Vec<Out<Packet>>) {
         match (packet, from) {
-            (Packet::Word(word), Peer::Server(server)) => self.hear(at, server, *word, out),
+            (Packet::Sentinel(message), Peer::Server(server)) => {
+                self.hear(at, server, *message, out)
+            }
             (Packet::Request { id, command }, _) => {
                 let value = Box::new(self.execute(&command));
                 out.push(Out::Send(from, Packet::Reply { id, value }));
@@ -180,7 +182,7 @@ impl Sentinel {
     /// Tells all servers that this one's process is dead.
     pub fn hang_up(&self, out: &mut Vec<Out<Packet>>) {
         for &server in self.watched.keys() {
-            self.say(server, Word::HangUp, out);
+            self.say(server, SentinelMessage::HangUp, out);
         }
     }
 
@@ -223,18 +225,18 @@ impl Sentinel {
     fn keep_in_touch(&mut self, now: Millis, out: &mut Vec<Out<Packet>>) {
         let urgent = self.is_agreed_down() || self.failover.is_some();
         let (primary, data, timing) = (self.kept.primary, self.data.clone(), self.timing);
-        let mut words = Vec::new();
+        let mut messages = Vec::new();
         for (&server, watched) in &mut self.watched {
             let is_replica = data.contains(&server) && server != primary;
             if data.contains(&server) && watched.inquire(now, urgent && is_replica) {
-                words.push((server, Word::Inquire));
+                messages.push((server, SentinelMessage::Inquire));
             }
             if watched.ping(now, timing) {
-                words.push((server, Word::Ping));
+                messages.push((server, SentinelMessage::Ping));
             }
         }
-        for (server, word) in words {
-            self.say(server, word, out);
+        for (server, message) in messages {
+            self.say(server, message, out);
         }
         if now - self.greeted > HELLO_PERIOD {
             self.greet(now, out);
@@ -245,7 +247,7 @@ impl Sentinel {
         self.greeted = now;
         let Kept { epoch, config_epoch, primary, .. } = self.kept;
         for other in self.others() {
-            self.say(other, Word::Hello { epoch, config_epoch, primary }, out);
+            self.say(other, SentinelMessage::Hello { epoch, config_epoch, primary }, out);
         }
     }
 
@@ -277,7 +279,7 @@ impl Sentinel {
             opinion.fade(now);
             let connected = self.watched.get(&other).is_some_and(|watched| !watched.hung_up);
             if is_down && connected && (at_once || opinion.is_stale(now)) {
-                self.say(other, Word::Ask { primary, epoch, stands }, out);
+                self.say(other, SentinelMessage::Ask { primary, epoch, stands }, out);
             }
         }
     }
@@ -292,7 +294,7 @@ impl Sentinel {
         self.data.clone().filter(move |server| *server != primary)
     }
 
-    fn say(&self, to: u32, word: Word, out: &mut Vec<Out<Packet>>) {
-        out.push(Out::Send(Peer::Server(to), Packet::Word(Box::new(word))));
+    fn say(&self, to: u32, message: SentinelMessage, out: &mut Vec<Out<Packet>>) {
+        out.push(Out::Send(Peer::Server(to), Packet::Sentinel(Box::new(message))));
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// The ledger in the making.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bookkeeper {
+pub struct LedgerBuilder {
     ledger: Ledger,
     /// The process of each session.
     sessions: BTreeMap<i64, u32>,
@@ -21,8 +21,8 @@ pub struct Bookkeeper {
     standing: BTreeMap<Name, i64>,
 }
 
-impl Bookkeeper {
-    /// The bookkeeper of a topology.
+impl LedgerBuilder {
+    /// The builder of a topology's ledger.
     pub fn of(topology: &Topology) -> Self {
         Self { primaries: topology.primaries().collect(), ..Self::default() }
     }
@@ -180,19 +180,19 @@ mod tests {
     #[test]
     fn what_a_deposed_primary_does_is_in_vain() {
         let topology = StoreId::topology("redis-sentinel").expect("it is in the list");
-        let mut books = Bookkeeper::of(topology);
+        let mut ledger = LedgerBuilder::of(topology);
         let (written, deleted) = (What::Written(By::Caller), What::Deleted(By::Caller));
-        let enter = |books: &mut Bookkeeper, server, process, what| {
-            books.enter(Mono::ZERO, server, Some(process), &mut noted(what));
+        let enter = |ledger: &mut LedgerBuilder, server, process, what| {
+            ledger.enter(Mono::ZERO, server, Some(process), &mut noted(what));
         };
-        enter(&mut books, 0, 6, written);
-        books.go_over_to(Mono::ZERO, 2, &mut Vec::new());
-        enter(&mut books, 0, 6, deleted);
-        enter(&mut books, 0, 7, written);
-        enter(&mut books, 2, 8, written);
-        enter(&mut books, 0, 6, deleted);
-        books.go_over_to(Mono::ZERO, 1, &mut noted(What::Wiped));
-        let entries = books.take();
+        enter(&mut ledger, 0, 6, written);
+        ledger.go_over_to(Mono::ZERO, 2, &mut Vec::new());
+        enter(&mut ledger, 0, 6, deleted);
+        enter(&mut ledger, 0, 7, written);
+        enter(&mut ledger, 2, 8, written);
+        enter(&mut ledger, 0, 6, deleted);
+        ledger.go_over_to(Mono::ZERO, 1, &mut noted(What::Wiped));
+        let entries = ledger.take();
         let entries = entries.entries().iter().map(|entry| (entry.server, entry.change));
         let expected = [
             (0, Change::Written(6)),
