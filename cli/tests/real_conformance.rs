@@ -71,10 +71,13 @@ fn sequences() -> Range<u64> {
     cases * (eighth - 1)..cases * eighth
 }
 
-/// Returns the number that a variable of the environment gives; `all` and none give the other.
+/// Returns the number that a variable of the environment gives, or `otherwise` where there is none
+/// or it says `all`.
 fn setting(name: &str, otherwise: u64) -> u64 {
-    let given = std::env::var(name).ok().filter(|given| given != "all");
-    given.map_or(otherwise, |given| given.parse().unwrap_or_else(|_| panic!("{name}={given}")))
+    let Some(given) = std::env::var(name).ok().filter(|given| given != "all") else {
+        return otherwise;
+    };
+    given.parse().unwrap_or_else(|_| panic!("{name} is a number, and not `{given}`"))
 }
 
 /// Waits for a suite.
