@@ -358,7 +358,12 @@ impl RunInfo {
 
     /// The longest time from when the lock is free until a client that asks has it.
     pub fn pick_up_ns(&self) -> u64 {
-        self.lock.promises.pace.pick_up_ns(self.slowest_message_ns.max(self.run.link_delay_ns))
+        self.lock.promises.pace.pick_up_ns(self.message_ns())
+    }
+
+    /// The longest time that a message takes one way.
+    pub fn message_ns(&self) -> u64 {
+        self.slowest_message_ns.max(self.run.link_delay_ns)
     }
 }
 

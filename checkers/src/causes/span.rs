@@ -279,7 +279,7 @@ pub(super) fn delays(evidence: &Evidence<'_>, action: Action) -> Option<u64> {
     let info = &evidence.run.info;
     match action {
         Action::Link(LinkFault::Slow(factor)) => {
-            Some(info.slowest_message_ns.max(info.run.link_delay_ns).saturating_mul(factor.into()))
+            Some(info.message_ns().saturating_mul(factor.into()))
         }
         Action::Link(LinkFault::Jitter(micros)) => Some(u64::from(micros) * 1_000),
         Action::Link(LinkFault::Throttle(rate)) => {

@@ -5,7 +5,7 @@ use super::loss::{self, Lost, why_session_ended};
 use super::ownership::{Changed, Ownership, Standing, Written};
 use super::possible;
 use super::span::{Trouble, Troubles, loses_data};
-use super::{is_queued, reply_lost};
+use super::{is_queued, reply_lost, reply_lost_during};
 use base::{CANCELLED, Cause, Causes, Change, F, Kind, Node, Process};
 use histories::holds::{AcquireAnswer, Claim, Ending};
 use std::collections::{BTreeMap, BTreeSet};
@@ -297,7 +297,8 @@ fn left_behind(
 }
 
 /// Returns true if a claim waits at a time, in nanoseconds, at the place in a queue that it made:
-/// its latest. (Any other thing of its is one that its client does not know of.)
+/// its latest, if it may know of it. (Any other thing of its is one that its client does not know
+/// of.)
 fn waits_at(
     case: &Case<'_>,
     ownership: &Ownership,
@@ -305,7 +306,13 @@ fn waits_at(
     at_ns: u64,
 ) -> bool {
     let last = || ownership.taken(case, claim).into_iter().max_by_key(|taken| taken.at_ns);
-    case.run.info.lock.promises.fifo && asks(case, claim, at_ns) && last() == Some(write)
+    let answered_by_ns = write.at_ns.saturating_add(case.run.info.message_ns());
+    let is_known =
+        || reply_lost_during(case, claim, &(write.at_ns..answered_by_ns)) == Cause::Recipe;
+    case.run.info.lock.promises.fifo
+        && asks(case, claim, at_ns)
+        && last() == Some(write)
+        && is_known()
 }
 
 /// Returns true if the client of a claim believes in its hold at a time, in nanoseconds.

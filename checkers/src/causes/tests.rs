@@ -1197,6 +1197,26 @@ fn whoever_waits_in_a_queue_waits_for_nobody_behind_it() {
     assert_eq!(stuck_at(&picture(&held), 22), Some(Cause::Recipe));
 }
 
+/// Its client asks, and finds another's place before its own, or its own by a name that it does not
+/// take for its own.
+#[test]
+fn whoever_waits_in_front_without_a_reply_need_not_know_its_place() {
+    let text = "
+        p0        | a-----------------------
+        p1        |     a-------------------
+        cut c0-s0 |  [  ]
+        store     |   0
+        store b   |       1";
+    assert_eq!(stuck_at(&queue(text), 22), Some(Cause::ReplyLost));
+    for answered in ["|        [  ]", "|[]"] {
+        let answered = text.replace("|  [  ]", answered);
+        assert_eq!(stuck_at(&queue(&answered), 22), Some(Cause::Recipe), "{answered}");
+    }
+    // Nor does it matter that it does not, while somebody waits before it.
+    let behind = text.replace("|   0\n", "|         0\n").replace("[  ]", "      [  ]");
+    assert_eq!(stuck_at(&queue(&behind), 22), Some(Cause::Recipe));
+}
+
 #[test]
 fn without_a_ledger_a_stuck_lock_may_have_been_left_by_whoever_asked_for_it() {
     let text = "
