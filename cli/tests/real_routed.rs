@@ -91,6 +91,12 @@ impl Talk {
         lockable
     }
 
+    /// Returns true if the client can lock all keys. On a busy machine a call may be late, but
+    /// hardly three times in a row.
+    fn reaches_all(&mut self) -> bool {
+        (0..3).any(|_| self.lockable().len() as u32 == KEYS)
+    }
+
     /// Does a fault, has something done while it is in force, and heals it.
     fn suffer<T>(&mut self, fault: &Fault, meanwhile: impl FnOnce(&mut Self) -> T) -> T {
         self.backend.inject(1, fault).expect("it can be done");
@@ -161,7 +167,7 @@ fn lost_by_cuts(talk: &mut Talk, servers: u32) -> Vec<BTreeSet<u32>> {
 #[test]
 fn a_client_of_sentinels_is_cut_from_the_primary_by_its_own_link_and_by_no_other() {
     let mut talk = Talk { backend: start("redis-sentinel"), requests: 0, rounds: 0 };
-    assert_eq!(talk.lockable().len() as u32, KEYS);
+    assert!(talk.reaches_all(), "no fault is in force");
     let lost = lost_by_cuts(&mut talk, 6);
     assert_eq!(lost[0].len() as u32, KEYS, "it reaches the primary in another way");
     assert!(lost[1..3].iter().all(BTreeSet::is_empty), "it needs no replica: {lost:?}");
@@ -178,7 +184,7 @@ fn a_client_of_sentinels_is_cut_from_the_primary_by_its_own_link_and_by_no_other
 #[test]
 fn a_client_of_a_cluster_is_cut_from_each_share_by_the_link_to_its_primary() {
     let mut talk = Talk { backend: start("redis-cluster"), requests: 0, rounds: 0 };
-    assert_eq!(talk.lockable().len() as u32, KEYS);
+    assert!(talk.reaches_all(), "no fault is in force");
     // Keys of other rounds are other keys, so that only their number is known.
     let lost = lost_by_cuts(&mut talk, 6);
     assert!(lost[..3].iter().all(|keys| !keys.is_empty()), "{lost:?}");
