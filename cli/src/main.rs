@@ -1,11 +1,9 @@
 //! `picklock`: a fault-injection harness for distributed locks.
 
+// Linked for the allocator that it sets.
+use allocator as _;
 use picklock::app;
 use std::process::ExitCode;
-
-/// A simulation allocates in small pieces, on each thread for itself; this one is made for that.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     app::main(std::env::args_os()).into()

@@ -4,16 +4,14 @@
 //! the least processor time is reported, since whatever else the machine does can only add to it.
 //! Compare rows of one run, not seconds of two machines.
 
+// The allocator of `picklock` itself.
+use allocator as _;
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 
 use rows::{Extent, ROWS};
 
 mod rows;
-
-/// The allocator of `picklock` itself.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const NOTES: &str =
     "`bytes/op` is the memory that judging takes beyond the history; of the whole command, all
