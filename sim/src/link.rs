@@ -133,18 +133,24 @@ impl<S: Store> SharedLink<S> {
                 }
             }
         }
+        if !self.outbox.pushed.is_empty() {
+            self.hand_out_messages();
+        }
+        if !self.outbox.signals.is_empty() {
+            self.signals.extend(self.outbox.signals.drain(..));
+            if let Some(waker) = &self.waker {
+                waker.wake_by_ref();
+            }
+        }
+    }
+
+    fn hand_out_messages(&mut self) {
         for (named, message) in self.outbox.pushed.drain(..) {
             if let Some(ear) = self.ears.iter_mut().find(|ear| ear.named == named) {
                 ear.heard.push_back(message);
                 if let Some(waker) = &ear.waker {
                     waker.wake_by_ref();
                 }
-            }
-        }
-        if !self.outbox.signals.is_empty() {
-            self.signals.extend(self.outbox.signals.drain(..));
-            if let Some(waker) = &self.waker {
-                waker.wake_by_ref();
             }
         }
     }

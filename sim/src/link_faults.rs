@@ -52,7 +52,12 @@ impl LinkFaults {
 
     /// Returns the delay of a packet that is sent now and would take `usual`, in nanoseconds.
     /// `None`: no fault delays it.
+    #[inline]
     pub fn delay(&mut self, from: Node, to: Node, now: Mono, usual: u64) -> Option<u64> {
+        if self.0.is_empty() { None } else { self.delay_by_faults((from, to), now, usual) }
+    }
+
+    fn delay_by_faults(&mut self, (from, to): (Node, Node), now: Mono, usual: u64) -> Option<u64> {
         let mut delay = None;
         for link_fault in self.0.iter_mut().filter(|link_fault| link_fault.hits(from, to)) {
             let so_far = delay.unwrap_or(usual);

@@ -82,7 +82,8 @@ pub struct VaultNode {
     each: u32,
     gates: Gates<VaultMessage>,
     link_faults: LinkFaults,
-    orders: BTreeMap<(Node, Node), PacketOrder>,
+    /// The order of the messages of each client: those to the vault, and those from it.
+    orders: Vec<[PacketOrder; 2]>,
     /// The messages on their way, in the order in which they arrive.
     on_the_way: VecDeque<(Mono, VaultMessage)>,
     /// The process of each worker that has a connection.
@@ -101,7 +102,7 @@ impl VaultNode {
             each,
             gates: Gates::default(),
             link_faults: LinkFaults::default(),
-            orders: BTreeMap::new(),
+            orders: Vec::new(),
             on_the_way: VecDeque::new(),
             connected: BTreeMap::new(),
             unsent: Vec::new(),
@@ -213,8 +214,21 @@ impl VaultNode {
     fn set_off(&mut self, now: Mono, link: (Node, Node), message: VaultMessage) {
         let usual = self.usual.as_nanos() as u64;
         let delay = self.link_faults.delay(link.0, link.1, now, usual).unwrap_or(0);
-        let due = self.orders.entry(link).or_default().arrival(now, delay);
+        let due = self.order(link).arrival(now, delay);
         self.put(due, message);
+    }
+
+    /// The order of the messages that go over a link in its direction.
+    fn order(&mut self, link: (Node, Node)) -> &mut PacketOrder {
+        let (client, direction) = match link {
+            (Node::Client(client), _) => (client as usize, 0),
+            (_, Node::Client(client)) => (client as usize, 1),
+            _ => unreachable!("only clients have a link to the vault"),
+        };
+        if self.orders.len() <= client {
+            self.orders.resize(client + 1, Default::default());
+        }
+        &mut self.orders[client][direction]
     }
 
     fn put(&mut self, due: Mono, message: VaultMessage) {

@@ -359,6 +359,7 @@ enum WorkerEvent<T> {
     Woken,
 }
 
+#[inline(always)]
 fn poll_next<T>(
     work: Pin<&mut impl Future<Output = T>>,
     losses: &mut ReportableLosses<'_>,

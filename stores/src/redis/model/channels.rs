@@ -180,6 +180,8 @@ impl Server {
         let push = |(to, value): (u64, Value)| {
             Out::Send(Peer::Connection(to), Packet::Push(Box::new(value)))
         };
-        out.extend(self.keys.channels.unsent.drain(..).map(push));
+        if !self.keys.channels.unsent.is_empty() {
+            out.extend(self.keys.channels.unsent.drain(..).map(push));
+        }
     }
 }
