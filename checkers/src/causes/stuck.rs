@@ -297,8 +297,8 @@ fn left_behind(
 }
 
 /// Returns true if a claim waits at a time, in nanoseconds, at the place in a queue that it made:
-/// its latest, if it may know of it. (Any other thing of its is one that its client does not know
-/// of.)
+/// its latest, unless the reply to its creation may have been lost. (Its client does not know of
+/// that one then, nor of any other thing of its own.)
 fn waits_at(
     case: &Case<'_>,
     ownership: &Ownership,

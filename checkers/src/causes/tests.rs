@@ -1197,8 +1197,8 @@ fn whoever_waits_in_a_queue_waits_for_nobody_behind_it() {
     assert_eq!(stuck_at(&picture(&held), 22), Some(Cause::Recipe));
 }
 
-/// Its client asks, and finds another's place before its own, or its own by a name that it does not
-/// take for its own.
+/// ZooKeeper's `WriteLock` finds the node that it made by the name of its session, but does not see
+/// that the first in the queue is that node.
 #[test]
 fn whoever_waits_in_front_without_a_reply_need_not_know_its_place() {
     let text = "

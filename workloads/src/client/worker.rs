@@ -359,6 +359,7 @@ enum WorkerEvent<T> {
     Woken,
 }
 
+// Every event at a client passes here.
 #[inline(always)]
 fn poll_next<T>(
     work: Pin<&mut impl Future<Output = T>>,
