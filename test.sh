@@ -42,6 +42,7 @@ need docker docker.io
 need debootstrap debootstrap
 need redis-server redis-server
 need memcached memcached
+need openssl openssl
 need "$(command -v initdb || find /usr/lib/postgresql/*/bin/initdb 2>/dev/null | head -n 1)" postgresql
 need etcd etcd-server
 need /usr/sbin/mariadbd mariadb-server-core

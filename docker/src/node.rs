@@ -3,7 +3,7 @@
 use super::clock;
 use super::image;
 use super::network::ContainerNetwork;
-use stores::{Cluster, Member, Place, Probe, StoreId, node_name};
+use stores::{Cluster, Member, Place, Probe, Secrets, StoreId, node_name};
 use testbed::owner;
 use testcontainers::bollard::models::{HostConfig, PortBinding};
 use testcontainers::core::{Host, IntoContainerPort};
@@ -24,8 +24,8 @@ pub struct RunContainers {
     pub cluster: Cluster,
     /// The network on which they find each other.
     pub network: ContainerNetwork,
-    /// The password of the servers that ask for one.
-    pub password: Option<String>,
+    /// The secrets of the servers that have some.
+    pub secrets: Option<Secrets>,
 }
 
 impl RunContainers {
@@ -58,7 +58,7 @@ impl RunContainers {
             proxy: None,
             // No forwarder of ours reaches into a container.
             sockets: false,
-            password: self.password.clone(),
+            secrets: self.secrets.clone(),
         };
         let launch = self.store.launch(&self.cluster, server, &place);
         let (repository, tag) = image::tagged();

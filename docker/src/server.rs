@@ -249,8 +249,8 @@ impl StartedServer for DockerServer {
     }
 
     fn login(&self) -> Option<Login> {
-        let RunContainers { store, password, .. } = &self.ensemble;
-        store.login(password.as_deref()?)
+        let RunContainers { store, secrets, .. } = &self.ensemble;
+        store.login(&secrets.as_ref()?.password)
     }
 
     async fn until_serving(&self) -> Result<SocketAddr, BackendError> {

@@ -13,9 +13,9 @@ use futures_util::Stream;
 use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
-use stores::{Cluster, StoreId};
+use stores::{Cluster, Secrets, StoreId};
 use testbed::owner::Certainty;
-use testbed::{Lack, Servers, monotonic_nanos, password_of, start_all};
+use testbed::{Lack, Servers, monotonic_nanos, secrets_of, start_all};
 use testcontainers::bollard::Docker;
 
 /// The servers of a run, in containers.
@@ -23,7 +23,7 @@ pub struct DockerServers {
     docker: Docker,
     run: String,
     all: Vec<Arc<DockerServer>>,
-    password: Option<String>,
+    secrets: Option<Secrets>,
 }
 
 #[async_trait(?Send)]
@@ -70,17 +70,17 @@ impl Servers for DockerServers {
         let run = run_id();
         let servers = cluster.servers();
         progress(&format!("starting {servers} server{}", if servers == 1 { "" } else { "s" }));
-        let password = password_of(&cluster)?;
+        let secrets = secrets_of(&cluster)?;
         let network = ContainerNetwork::make(&docker, &run).await;
         let started = async {
-            let (run, password, network) = (run.clone(), password.clone(), network?);
-            let ensemble = RunContainers { run, store, cluster, network, password };
+            let (run, secrets, network) = (run.clone(), secrets.clone(), network?);
+            let ensemble = RunContainers { run, store, cluster, network, secrets };
             let start = |number| DockerServer::start(docker.clone(), ensemble.clone(), number);
             let mut all = Vec::new();
             start_all(store, &ensemble.cluster, &mut all, start).await.map(|()| all)
         };
         match started.await {
-            Ok(all) => Ok(Self { docker, run, all, password }),
+            Ok(all) => Ok(Self { docker, run, all, secrets }),
             Err(error) => {
                 // Why it failed matters more than that something may be left.
                 let _ = clean::remove_run(&docker, &run).await;
@@ -94,7 +94,7 @@ impl Servers for DockerServers {
     }
 
     fn password(&self) -> Option<&str> {
-        self.password.as_deref()
+        self.secrets.as_ref().map(|secrets| &*secrets.password)
     }
 
     fn reports(&self) -> impl Stream<Item = String> + Send + 'static {

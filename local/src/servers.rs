@@ -18,10 +18,10 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use stores::{Cluster, Member, Place, StoreId, node_address};
+use stores::{Cluster, Member, Place, Secrets, StoreId, node_address};
 use testbed::callers::ClientEntrances;
 use testbed::owner::Certainty;
-use testbed::{CLIENTS, Lack, Servers, StartedServer, broken, password_of, start_all};
+use testbed::{CLIENTS, Lack, Servers, StartedServer, broken, secrets_of, start_all};
 
 /// The servers of a run, as processes.
 pub struct LocalServers {
@@ -29,7 +29,7 @@ pub struct LocalServers {
     /// The ports on which they listen for each other.
     _peer_ports: Vec<Vec<Port>>,
     peers: Arc<Peers>,
-    password: Option<String>,
+    secrets: Option<Secrets>,
     _folder: Folder,
 }
 
@@ -80,13 +80,13 @@ impl Servers for LocalServers {
         } else {
             peers.with_proxies()?
         });
-        let password = password_of(&cluster)?;
-        let making = Making { store, cluster, user, peers, numbers, peer_ports, tell, password };
+        let secrets = secrets_of(&cluster)?;
+        let making = Making { store, cluster, user, peers, numbers, peer_ports, tell, secrets };
         let start = async |number| making.start(number, folder.path());
         let mut all = Vec::new();
         let started = start_all(store, &making.cluster, &mut all, start).await;
-        let Making { peer_ports, peers, password, .. } = making;
-        let servers = Self { all, _peer_ports: peer_ports, peers, password, _folder: folder };
+        let Making { peer_ports, peers, secrets, .. } = making;
+        let servers = Self { all, _peer_ports: peer_ports, peers, secrets, _folder: folder };
         match started {
             Ok(()) => Ok(servers),
             Err(error) => {
@@ -101,7 +101,7 @@ impl Servers for LocalServers {
     }
 
     fn password(&self) -> Option<&str> {
-        self.password.as_deref()
+        self.secrets.as_ref().map(|secrets| &*secrets.password)
     }
 
     fn lead(&self, clients: Weak<dyn ClientEntrances>) {
@@ -130,8 +130,8 @@ struct Making {
     peer_ports: Vec<Vec<Port>>,
     /// True if they tell each other the addresses of third ones.
     tell: bool,
-    /// The password of the servers that ask for one.
-    password: Option<String>,
+    /// The secrets of the servers that have some.
+    secrets: Option<Secrets>,
 }
 
 impl Making {
@@ -156,7 +156,7 @@ impl Making {
             source: self.tell.then(|| source(number).to_string()),
             proxy: self.peers.proxy(number),
             sockets,
-            password: self.password.clone(),
+            secrets: self.secrets.clone(),
         };
         let others = own.iter().filter(|other| other.number() != port.number());
         let ports = once(&port).chain(others).filter(|_| sockets);
@@ -169,7 +169,7 @@ impl Making {
             number,
             launch,
             user: self.user.clone(),
-            login: self.password.as_deref().and_then(|it| self.store.login(it)),
+            login: self.secrets.as_ref().and_then(|it| self.store.login(&it.password)),
             probe,
             forwarders: forwarders.collect::<Result<_, _>>()?,
             port,

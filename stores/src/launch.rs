@@ -29,11 +29,27 @@ pub struct Place {
     /// True if it is to listen on Unix sockets in the folder where it is started, and on no port:
     /// on one for each of its ports, whose name is the address, `host:port`.
     pub sockets: bool,
-    /// The password that it asks its clients for, where its store has some and others of the
-    /// machine reach it.
-    pub password: Option<String>,
+    /// The secrets of all of them, where others of the machine reach them.
+    pub secrets: Option<Secrets>,
     /// All servers, as this one names them, by number.
     pub members: Vec<Member>,
+}
+
+impl Place {
+    /// Returns the password that the server asks its clients for, where its store has some.
+    pub fn password(&self) -> Option<&str> {
+        self.secrets.as_ref().map(|secrets| &*secrets.password)
+    }
+}
+
+/// The secrets of a run's servers, by which they keep out other users of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Secrets {
+    /// The password of clients.
+    pub password: String,
+    /// A certificate that has signed itself, and its private key (PEM): for servers that know each
+    /// other by TLS.
+    pub identity: String,
 }
 
 /// A server, as another one or itself names it.

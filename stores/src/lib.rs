@@ -43,7 +43,7 @@ pub use base::Shape;
 pub use endpoint::{Endpoint, Login};
 pub use enumerable::Enumerable;
 pub use junk::Junk;
-pub use launch::{Joining, Launch, Member, Need, PROGRAM_FOLDERS, Place, Ports, Probe};
+pub use launch::{Joining, Launch, Member, Need, PROGRAM_FOLDERS, Place, Ports, Probe, Secrets};
 pub use ledger_builder::LedgerBuilder;
 pub use named_calls::{CallNames, NamedCalls};
 pub use settable_clock::SettableClock;

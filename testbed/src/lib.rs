@@ -38,7 +38,7 @@ pub use clients::built_in_client;
 pub use given::GivenServers;
 pub use interference::CLIENTS;
 pub use real_servers::RealServers;
-pub use servers::{ClockAct, Servers, StartedServer, password_of, start_all};
+pub use servers::{ClockAct, Servers, StartedServer, secrets_of, start_all};
 pub use stores::real::monotonic_nanos;
 
 use base::BackendError;

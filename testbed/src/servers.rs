@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use stores::{Cluster, Endpoint, Login, StoreId};
+use stores::{Cluster, Endpoint, Login, Secrets, StoreId};
 
 use super::callers::ClientEntrances;
 use super::link_proxy::LinkProxy;
@@ -241,16 +241,24 @@ async fn start_some<S: StartedServer>(
     try_join_all(all[before..].iter().map(|server| server.until_serving())).await.map(drop)
 }
 
-/// Makes a password that nobody else on the machine knows, for servers that ask for one.
+/// Makes the secrets that nobody else on the machine knows, for servers that are to have some.
 ///
 /// # Errors
 /// Fails when the machine has no randomness.
-pub fn password_of(cluster: &Cluster) -> Result<Option<String>, BackendError> {
-    let mut secret = [0; 16];
-    let drawn = File::open("/dev/urandom").and_then(|mut it| it.read_exact(&mut secret));
-    drawn.map_err(|e| broken("cannot make a password", e))?;
-    let password = secret.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(cluster.asks_password.then_some(password))
+pub fn secrets_of(cluster: &Cluster) -> Result<Option<Secrets>, BackendError> {
+    let mut drawn = [0; 16];
+    let read = File::open("/dev/urandom").and_then(|mut it| it.read_exact(&mut drawn));
+    read.map_err(|e| broken("cannot make a password", e))?;
+    let password = drawn.iter().map(|byte| format!("{byte:02x}")).collect();
+    let identity = identity().map_err(|e| broken("cannot make a certificate", e))?;
+    Ok(cluster.asks_password.then_some(Secrets { password, identity }))
+}
+
+/// Makes a certificate that has signed itself, with its private key (PEM).
+fn identity() -> Result<String, rcgen::Error> {
+    let key = rcgen::KeyPair::generate()?;
+    let certificate = rcgen::CertificateParams::default().self_signed(&key)?;
+    Ok(certificate.pem() + &key.serialize_pem())
 }
 
 /// Writes the log of each server to a file of its own.

@@ -10,17 +10,15 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use testbed::owner::stat_field;
 
 /// The ports that are open to everybody: the topology, the program, the most such ports of one
 /// process, and the reason.
-const OPEN: &[(&str, &str, usize, &str)] = &[
-    ("redis-cluster", "redis-server", 1, "members of a Redis Cluster speak without passwords"),
-    ("etcd-x3", "etcd", 2, "etcd asks for passwords by request, and its members for none"),
-];
+const OPEN: &[(&str, &str, usize, &str)] =
+    &[("etcd-x3", "etcd", 2, "etcd asks for passwords by request, and its members for none")];
 
 /// The topologies whose servers have no port at all, but sockets in a folder.
 const BEHIND_SOCKETS: &[&str] = &["etcd-x3"];
@@ -154,8 +152,7 @@ impl ListeningSocket {
     fn asks_for_a_password(&self) -> bool {
         let (question, refusal): (&[u8], &[u8]) = match &*self.program {
             "java" => return self.asks_members() || self.asks_clients(),
-            // Nothing that a Sentinel does not know, which it says before it asks.
-            "redis-server" => (b"PING\r\n", b"-NOAUTH Authentication required."),
+            "redis-server" => return self.is_not_authenticated() || self.asks_for_a_certificate(),
             "memcached" => (b"version\r\n", b"CLIENT_ERROR unauthenticated"),
             // A session of the superuser, who runs programs as the user of the server. It has to
             // prove that it knows the password.
@@ -165,6 +162,29 @@ impl ListeningSocket {
             _ => return false,
         };
         self.refuses(question, refusal)
+    }
+
+    /// Returns true if a Redis says that whoever asks has not named the password. It is asked for
+    /// nothing that a Sentinel does not know, which it would say first.
+    fn is_not_authenticated(&self) -> bool {
+        self.refuses(b"PING\r\n", b"-NOAUTH Authentication required.")
+    }
+
+    /// Returns true if a server that speaks TLS breaks off with who shows it no certificate, as the
+    /// bus of a Redis Cluster does.
+    fn asks_for_a_certificate(&self) -> bool {
+        let at = format!("{}:{}", self.host(), self.port);
+        let asking = Command::new("openssl")
+            .args(["s_client", "-connect", &at])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn();
+        let mut asking = asking.expect("openssl runs");
+        // It would hang up first if it had nothing more to read.
+        let _input = asking.stdin.take();
+        let errors = asking.wait_with_output().expect("it ends").stderr;
+        String::from_utf8_lossy(&errors).contains("alert certificate required")
     }
 
     /// Returns true if a member of a ZooKeeper has another one prove who it is: as a leader, or, in

@@ -105,7 +105,8 @@ impl Store for Memcached {
     /// the kernel forgets then that it was to die with that. There is room for all lines of whoever
     /// watches it (`observe.rs`), also while its memory is filled with junk.
     fn launch(_: &Cluster, _number: u32, place: &Place) -> Launch {
-        let Place { host, port, data, password, .. } = place;
+        let Place { host, port, data, .. } = place;
+        let password = place.password();
         let users = password.iter().map(|it| (USERS, format!("{USER}:{it}\n"))).collect();
         // `slab_sizes` comes last: 1.6.18 takes the `worker_logbuf_size` for the sizes of chunks,
         // too.

@@ -83,9 +83,9 @@ impl Store for Postgres {
     }
 
     fn launch(_: &Cluster, _number: u32, place: &Place) -> Launch {
-        let Place { data, host, port, password, .. } = place;
+        let Place { data, host, port, .. } = place;
         let command = ["sh", "-c", START, "postgres", data, host, &port.to_string()];
-        let files = password.iter().map(|it| ("password", it.clone())).collect();
+        let files = place.password().map(|it| ("password", it.into())).into_iter().collect();
         Launch { command: command.map(String::from).into(), files }
     }
 

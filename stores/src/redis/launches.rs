@@ -35,6 +35,9 @@ const CLUSTERED: &str = "set -e
 /// The file with the password of a server on its own.
 const SECRETS: &str = "secrets.conf";
 
+/// The file with the certificate of all members of a cluster, and its key.
+const IDENTITY: &str = "identity.pem";
+
 /// The ports at which members of a cluster find each other: that for clients, and that of the bus.
 pub const CLUSTER_PORTS: &[u16] = &[PORT, PORT + 10_000];
 
@@ -115,7 +118,7 @@ fn sentinel(cluster: &Cluster, layout: Layout, number: u32, place: &Place) -> La
         format!("sentinel failover-timeout {MASTER} {}", failover_timeout.as_millis()),
         format!("sentinel parallel-syncs {MASTER} {}", layout.data - 1),
     ]);
-    lines.extend(place.password.iter().map(|it| format!("sentinel auth-pass {MASTER} {it}")));
+    lines.extend(place.password().map(|it| format!("sentinel auth-pass {MASTER} {it}")));
     lines.extend((1..layout.data).map(|replica| {
         let (host, port) = named(place, replica);
         format!("sentinel known-replica {MASTER} {host} {port}")
@@ -154,13 +157,26 @@ fn clustered(cluster: &Cluster, shards: Shards, number: u32, place: &Place) -> L
         format!("cluster-announce-hostname {}", me.host),
         "cluster-preferred-endpoint-type hostname".into(),
     ]);
+    lines.extend(place.secrets.iter().flat_map(|_| bus_by_tls(place, me.ports[0])));
     let mut nodes: Vec<String> =
         (0..shards.servers).map(|other| node_line(shards, number, other, place)).collect();
     nodes.push(format!("vars currentEpoch {} lastVoteEpoch 0", shards.count));
+    let mut files = vec![("redis.conf", text(&lines)), ("nodes.conf", text(&nodes))];
+    files.extend(place.secrets.iter().map(|it| (IDENTITY, it.identity.clone())));
     Launch {
         command: ["sh", "-c", CLUSTERED, "redis", &place.data].map(String::from).into(),
-        files: vec![("redis.conf", text(&lines)), ("nodes.conf", text(&nodes))],
+        files,
     }
+}
+
+/// The settings by which the bus, which has no passwords, lets in who has the certificate. All
+/// else goes on without TLS: a replica calls its primary at what that announces as its port for
+/// TLS, which therefore is the usual one.
+fn bus_by_tls(place: &Place, announced_port: u16) -> Vec<String> {
+    let file = format!("{}/{IDENTITY}", place.data);
+    let files = ["tls-cert-file", "tls-key-file", "tls-ca-cert-file"];
+    let by_tls = ["tls-cluster yes".into(), format!("cluster-announce-tls-port {announced_port}")];
+    by_tls.into_iter().chain(files.map(|setting| format!("{setting} {file}"))).collect()
 }
 
 /// A member in the file in which each keeps what it knows of the cluster.
@@ -190,7 +206,7 @@ fn stored(place: &Place) -> Vec<String> {
         "save \"\"".into(),
         "repl-diskless-sync-delay 0".into(),
     ]);
-    lines.extend(place.password.iter().map(|it| format!("masterauth {it}")));
+    lines.extend(place.password().map(|it| format!("masterauth {it}")));
     lines
 }
 
@@ -210,7 +226,7 @@ fn common(place: &Place) -> Vec<String> {
 
 /// The password that it asks for. Sentinels tell it each other, too.
 fn secrets(place: &Place) -> Vec<String> {
-    place.password.iter().map(|it| format!("requirepass {it}")).collect()
+    place.password().map(|it| format!("requirepass {it}")).into_iter().collect()
 }
 
 fn text(lines: &[String]) -> String {

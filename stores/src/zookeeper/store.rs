@@ -48,7 +48,7 @@ fn configuration(cluster: &Cluster, place: &Place) -> String {
         let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
         format!("server.{id}={host}:{}\n", ports.join(":"))
     };
-    let asking = if place.password.is_some() { ASKING } else { "" };
+    let asking = if place.password().is_some() { ASKING } else { "" };
     settings + asking + &(1..).zip(members).map(line).collect::<String>()
 }
 
@@ -165,7 +165,7 @@ impl Store for ZooKeeper {
         }
         let mut files =
             vec![("myid", (number + 1).to_string()), (CONFIG, configuration(cluster, place))];
-        if let Some(password) = &place.password {
+        if let Some(password) = place.password() {
             let file = format!("{}/{PASSWORD}", place.data);
             command.push(format!("-Djava.security.auth.login.config={file}"));
             files.push((PASSWORD, password_file(password)));
