@@ -73,6 +73,11 @@ need protoc protobuf-compiler
 need /usr/share/php/Symfony/Component/Lock/autoload.php php-symfony-lock
 need /usr/share/php/Malkusch/Lock/autoload.php php-malkusch-lock
 need "$(find /usr/lib/php/*/redis.so 2>/dev/null | head -n 1)" php-redis
+# For whoever installs them in some other way, as a job of CI does.
+if [ "${1:-}" = --missing ]; then
+    echo "${missing[@]}"
+    exit
+fi
 if [ ${#missing[@]} -gt 0 ]; then
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
         echo "missing: ${missing[*]}; install them, or run this as root on Debian" >&2
