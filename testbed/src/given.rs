@@ -234,7 +234,7 @@ impl StartedServer for GivenServer {
         let Ok(asked) = timeout(LOOK_LIMIT, ask(&endpoint, send.as_bytes())).await else {
             return Some(format!("{name} does not answer"));
         };
-        // Of one that takes no connection, clients tell.
+        // Of one that takes no connection, the links of clients tell.
         let answer = asked.ok()?;
         answer.starts_with(gone).then(|| {
             format!("{name} has lost its data: somebody emptied it, or it came back without them")

@@ -11,11 +11,12 @@ use super::toxiproxy::ToxicLinks;
 use crate::lock;
 use base::{BackendError, Data, Mono, Node, Notice, Rng};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stores::observation::Passage;
-use stores::{Endpoint, StoreId, WorldSpec};
+use stores::{Endpoint, StoreId, WorldSpec, node_name};
 
 /// Keeps the randomness of the links apart from that of the clients.
 const LINKS: u64 = 1 << 40;
@@ -60,6 +61,8 @@ impl<S: StartedServer> Testbed<S> {
                     outbox: outbox.clone(),
                     reports_passing: reports_passing.clone(),
                     observers: observers.clone(),
+                    // Who else uses the servers leaves the run an allotment.
+                    is_of_others: !allotment.is_empty(),
                 };
                 let link_proxy = open_link_proxy(spec, client_number, server, Box::new(events))?;
                 link_proxies.insert((client_number, server), link_proxy);
@@ -220,9 +223,18 @@ struct ClientLink {
     outbox: Arc<NoticeSender>,
     reports_passing: Arc<AtomicBool>,
     observers: Option<Arc<Observers>>,
+    /// True if nothing that is done in a run can end the server.
+    is_of_others: bool,
 }
 
 impl LinkEvents for ClientLink {
+    fn unreachable(&self, error: &io::Error) {
+        if self.is_of_others {
+            let what = format!("{} takes no connections: {error}", node_name(self.server));
+            self.outbox.tell(Notice::Interference { what });
+        }
+    }
+
     fn connected(&self, process: u32, port: u16) {
         if let Some(observers) = &self.observers {
             observers.connected(self.server, port, process);
@@ -265,6 +277,6 @@ fn open_link_proxy(
     LinkProxy::open(delay, rng, spec.store.carries_call(), events).map_err(no_link)
 }
 
-fn no_link(error: std::io::Error) -> BackendError {
+fn no_link(error: io::Error) -> BackendError {
     super::broken("cannot open a link proxy on the loopback", error)
 }

@@ -79,7 +79,8 @@ async fn connect(
         return None;
     }
     let Endpoint { address, login } = shared.target()?;
-    let mut server = TcpStream::connect(address).await.ok()?;
+    let connected = TcpStream::connect(address).await;
+    let mut server = connected.inspect_err(|error| shared.events.unreachable(error)).ok()?;
     server.set_nodelay(true).and(client.set_nodelay(true)).ok()?;
     let port = server.local_addr().ok()?.port();
     if let Some(Login::Ahead { request, .. }) = &login {

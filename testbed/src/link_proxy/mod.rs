@@ -45,6 +45,9 @@ const BACKLOG: u32 = 1024;
 /// The receiver of what happens on a link. The process is the one that the link served when the
 /// connection was made, and the port is the one from which that reaches the server.
 pub trait LinkEvents: Send + Sync {
+    /// The server took no connection.
+    fn unreachable(&self, _error: &io::Error) {}
+
     /// A connection to the server was made; nothing went through it yet.
     fn connected(&self, _process: u32, _port: u16) {}
 
