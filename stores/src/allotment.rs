@@ -165,12 +165,6 @@ impl StoreId {
         self.visit(AllotProgram)
     }
 
-    /// Returns true if an error is of the server, which turns everybody away.
-    pub fn is_own_trouble(self, error: &str) -> bool {
-        let troubles = self.visit(OwnTroubles);
-        troubles.iter().any(|words| error.contains(words))
-    }
-
     /// Leaves a mark with the name of an allotment on all servers at these addresses.
     #[cfg(feature = "real")]
     pub fn mark(self, servers: Vec<String>, name: String) -> Clearing<()> {
@@ -206,16 +200,6 @@ impl Visit for AllotProgram {
 
     fn visit<S: Store>(self) -> Self::Out {
         Some(S::ALLOTMENT.ok()?.programs)
-    }
-}
-
-struct OwnTroubles;
-
-impl Visit for OwnTroubles {
-    type Out = &'static [&'static str];
-
-    fn visit<S: Store>(self) -> Self::Out {
-        S::OWN_TROUBLES
     }
 }
 

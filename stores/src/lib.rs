@@ -32,6 +32,7 @@ mod standing;
 mod stopped_world;
 mod store;
 mod topology;
+mod troubles;
 pub mod vault;
 mod world_spec;
 pub mod zookeeper;
@@ -54,6 +55,7 @@ pub use store::{
     ClientSettings, Cluster, ConnectError, PacketOf, RealSettings, Store, StoreClient,
 };
 pub use topology::{Group, PRIMARY, Topology, node_address, node_name, node_number};
+pub use troubles::Troubles;
 pub use world_spec::{LinkDelays, WorldSpec};
 
 use std::time::Duration;

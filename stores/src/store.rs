@@ -60,6 +60,12 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// The words in which a server turns everybody away, whatever the lock: it is full, locked, or
     /// not the one that it was.
     const OWN_TROUBLES: &'static [&'static str] = &[];
+    /// Words beside these in what says nothing of the kind: a client asks for it to see whether the
+    /// server has it, and goes on.
+    const DISPENSABLE: &'static [&'static str] = &[];
+    /// What stands before these words at the beginning of a line that a server sends, the longest
+    /// first; nothing where it sends no lines.
+    const BEFORE_TROUBLES: &'static [&'static str] = &[];
 
     /// The model of a server, of any role.
     type Server: ServerModel<Packet: Clone + Debug>;

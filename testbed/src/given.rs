@@ -12,7 +12,7 @@ use futures_util::Stream;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use stores::{Cluster, Endpoint, MarkQuestion, StoreId, Whose, node_name};
+use stores::{Cluster, Endpoint, MarkQuestion, Probe, StoreId, Whose, node_name};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::task::LocalSet;
 use tokio::time::timeout;
@@ -38,9 +38,25 @@ pub struct GivenServer {
     address: SocketAddr,
     /// The question whether it still has what the run left there before its first client.
     mark: Option<MarkQuestion>,
+    /// The question for one that has nothing to lose: any answer will do.
+    probe: Probe,
 }
 
 impl GivenServers {
+    /// The words of a server that takes a connection only to turn it away, which a client may not
+    /// have read before it went on to write.
+    async fn refusal(&self) -> Option<String> {
+        for server in &self.all {
+            let endpoint = Endpoint::without_login(server.address);
+            if let Ok(Ok(said)) = timeout(LOOK_LIMIT, ask(&endpoint, b"")).await
+                && let Some(line) = self.store.troubles().line_of(said.as_bytes())
+            {
+                return Some(format!("{}: {line}", node_name(server.number)));
+            }
+        }
+        None
+    }
+
     async fn remove_keys(&self, whose: Whose) -> Result<u64, BackendError> {
         let servers = self.all.iter().map(|server| server.address.to_string()).collect();
         let removed = self.store.remove_allotments(servers, whose);
@@ -88,7 +104,8 @@ impl Servers for GivenServers {
         for (number, given) in (0..).zip(&cluster.given) {
             let address = reached(number, given).await?;
             let mark = store.ask_for_mark(&allotment);
-            all.push(Arc::new(GivenServer { number, address, mark }));
+            let probe = store.probe(&cluster, number);
+            all.push(Arc::new(GivenServer { number, address, mark, probe }));
         }
         let servers = Self { store, allotment, all };
         let addresses = servers.all.iter().map(|server| server.address.to_string()).collect();
@@ -102,6 +119,7 @@ impl Servers for GivenServers {
                 Ok(servers)
             }
             Err(why) => {
+                let why = servers.refusal().await.unwrap_or(why);
                 // Why it failed matters more than that a mark may be left.
                 let _ = servers.remove().await;
                 Err(broken(what, why))
@@ -228,15 +246,21 @@ impl StartedServer for GivenServer {
     }
 
     async fn interference(&self) -> Option<String> {
-        let MarkQuestion { send, gone } = self.mark.as_ref()?;
+        let question = match &self.mark {
+            Some(mark) => mark.send.as_bytes(),
+            None => self.probe.send,
+        };
+        if question.is_empty() {
+            return None;
+        }
         let endpoint = Endpoint::without_login(self.address);
         let name = node_name(self.number);
-        let Ok(asked) = timeout(LOOK_LIMIT, ask(&endpoint, send.as_bytes())).await else {
+        let Ok(asked) = timeout(LOOK_LIMIT, ask(&endpoint, question)).await else {
             return Some(format!("{name} does not answer"));
         };
         // Of one that takes no connection, the links of clients tell.
         let answer = asked.ok()?;
-        answer.starts_with(gone).then(|| {
+        answer.starts_with(self.mark.as_ref()?.gone).then(|| {
             format!("{name} has lost its data: somebody emptied it, or it came back without them")
         })
     }

@@ -49,6 +49,12 @@ pub async fn watch<S: StartedServer>(
     testbed.outbox.tell(Notice::Interference { what });
 }
 
+/// Describes the trouble of a server that sent, or had a client report, this error.
+pub fn turned_away(by: &str, error: &str) -> String {
+    let shown: String = error.chars().take(SHOWN).collect();
+    format!("{by} turned a client away (\"{shown}\")")
+}
+
 /// Returns the trouble that a server of somebody else has, if a client has reported it.
 pub fn own_trouble(store: StoreId, notice: &Notice) -> Option<String> {
     let Notice::Client { response, .. } = notice else { return None };
@@ -56,8 +62,7 @@ pub fn own_trouble(store: StoreId, notice: &Notice) -> Option<String> {
     else {
         return None;
     };
-    let shown: String = error.chars().take(SHOWN).collect();
-    store.is_own_trouble(error).then(|| format!("a server turned a client away (\"{shown}\")"))
+    store.troubles().are_in(error).then(|| turned_away("a server", error))
 }
 
 impl<S: StartedServer> Testbed<S> {

@@ -3,6 +3,7 @@
 
 use super::client_clock::ClientClocks;
 use super::clients::RunningClient;
+use super::interference::turned_away;
 use super::link_proxy::{Delay, LinkEvents, LinkProxy};
 use super::notices::NoticeSender;
 use super::observers::Observers;
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stores::observation::Passage;
-use stores::{Endpoint, StoreId, WorldSpec, node_name};
+use stores::{Endpoint, StoreId, Troubles, WorldSpec, node_name};
 
 /// Keeps the randomness of the links apart from that of the clients.
 const LINKS: u64 = 1 << 40;
@@ -62,7 +63,7 @@ impl<S: StartedServer> Testbed<S> {
                     reports_passing: reports_passing.clone(),
                     observers: observers.clone(),
                     // Who else uses the servers leaves the run an allotment.
-                    is_of_others: !allotment.is_empty(),
+                    troubles: (!allotment.is_empty()).then(|| spec.store.troubles()),
                 };
                 let link_proxy = open_link_proxy(spec, client_number, server, Box::new(events))?;
                 link_proxies.insert((client_number, server), link_proxy);
@@ -223,13 +224,14 @@ struct ClientLink {
     outbox: Arc<NoticeSender>,
     reports_passing: Arc<AtomicBool>,
     observers: Option<Arc<Observers>>,
-    /// True if nothing that is done in a run can end the server.
-    is_of_others: bool,
+    /// What a server says in which something is wrong that the run has not done; `None` of one that
+    /// is the run's own.
+    troubles: Option<Troubles>,
 }
 
 impl LinkEvents for ClientLink {
     fn unreachable(&self, error: &io::Error) {
-        if self.is_of_others {
+        if self.troubles.is_some() {
             let what = format!("{} takes no connections: {error}", node_name(self.server));
             self.outbox.tell(Notice::Interference { what });
         }
@@ -248,6 +250,10 @@ impl LinkEvents for ClientLink {
     }
 
     fn answered(&self, port: u16, bytes: &[u8]) {
+        if let Some(line) = self.troubles.and_then(|troubles| troubles.line_of(bytes)) {
+            let what = turned_away(&node_name(self.server), line);
+            self.outbox.tell(Notice::Interference { what });
+        }
         if let Some(observers) = &self.observers {
             observers.passed(self.server, port, || Passage::Reply(bytes.to_vec()));
         }

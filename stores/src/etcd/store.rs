@@ -50,10 +50,15 @@ impl Store for Etcd {
 
     const OWN_TROUBLES: &'static [&'static str] = &[
         "etcdserver: mvcc: database space exceeded",
+        "etcdserver: corrupt cluster",
+        "etcdserver: invalid auth token",
         "etcdserver: no leader",
         "etcdserver: permission denied",
+        "etcdserver: server stopped",
+        "etcdserver: too many requests",
         "etcdserver: user name is empty",
     ];
+    const BEFORE_TROUBLES: &'static [&'static str] = &["{\"error\":\""];
 
     const ALLOTMENT: Result<Allotment<Self>, &'static str> = Ok(allotment::ALLOTMENT);
 

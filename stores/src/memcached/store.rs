@@ -42,7 +42,8 @@ impl Store for Memcached {
     const SETTABLE_CLOCK: Result<SettableClock, &'static str> =
         Err("memcached counts by its monotonic clock, which nobody can set");
     const PORTS: Ports = Ports { clients: 11211, peers: &[] };
-    const OWN_TROUBLES: &'static [&'static str] = &["SERVER_ERROR"];
+    const OWN_TROUBLES: &'static [&'static str] = &["SERVER_ERROR", "Too many open connections"];
+    const BEFORE_TROUBLES: &'static [&'static str] = &["ERROR ", ""];
 
     const ALLOTMENT: Result<Allotment<Self>, &'static str> = Ok(allotment::ALLOTMENT);
 

@@ -28,10 +28,11 @@ pub const ALLOTMENT: Allotment<Redis> = Allotment {
     programs: ProgramAllotment::Keys,
     #[cfg(feature = "real")]
     mark: |servers, name| Box::pin(real::mark(servers, name)),
-    // Clients may have made the set anew, but not with its own name in it.
+    // Clients may have made the set anew, but not with its own name in it. What changes nothing is
+    // answered as a write is: not at all while a server lets nobody write.
     ask_for_mark: Some(|name| MarkQuestion {
-        send: format!("SISMEMBER {name}{END} {name}{END}\r\nQUIT\r\n"),
-        gone: ":0\r\n",
+        send: format!("SREM {name}{END} {END}\r\nSISMEMBER {name}{END} {name}{END}\r\nQUIT\r\n"),
+        gone: ":0\r\n:0\r\n",
     }),
     #[cfg(feature = "real")]
     remove: |servers, whose| Box::pin(real::remove(servers, whose)),

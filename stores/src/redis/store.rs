@@ -84,6 +84,7 @@ impl Store for Redis {
     const ALLOTMENT: Result<Allotment<Self>, &'static str> = Ok(allotment::ALLOTMENT);
 
     const OWN_TROUBLES: &'static [&'static str] = &[
+        "BUSY Redis",
         "CLUSTERDOWN ",
         "LOADING ",
         "MASTERDOWN ",
@@ -95,7 +96,11 @@ impl Store for Redis {
         "READONLY ",
         "WRONGPASS ",
         "max number of clients reached",
+        "unknown command ",
     ];
+    const DISPENSABLE: &'static [&'static str] =
+        &["'client", "'command", "'config", "'hello", "'info", "'HELLO", "`HELLO"];
+    const BEFORE_TROUBLES: &'static [&'static str] = &["-ERR ", "-"];
 
     type Server = Instance;
     type Driver = CallDriver<Self>;

@@ -97,7 +97,7 @@ impl Store for ZooKeeper {
     const STANDING: Option<StandingQuestion> =
         Some(StandingQuestion { question: b"srvr", read: standing });
     const PORTS: Ports = Ports { clients: 2181, peers: &[2888, 3888] };
-    const OWN_TROUBLES: &'static [&'static str] = &["NoAuth", "QuotaExceeded"];
+    const OWN_TROUBLES: &'static [&'static str] = &["NoAuth", "NotReadOnly", "QuotaExceeded"];
 
     const ALLOTMENT: Result<Allotment<Self>, &'static str> = Ok(allotment::ALLOTMENT);
 
