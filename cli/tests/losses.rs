@@ -104,6 +104,20 @@ fn a_store_that_takes_nothing_leaves_the_verdict() {
     }
 }
 
+/// Before there is anything to lose.
+#[test]
+fn many_runs_begin_only_where_they_can_be_stored() {
+    let cli = Bench::new();
+    for command in ["survey", "explore"] {
+        let flag = if command == "survey" { "--store" } else { "--counterexamples" };
+        let output = cli.run(&[command, "--algo", "redis-set-nx-px", flag, "/sys/picklock"]);
+        assert_eq!((output.code, &*output.out), (255, ""), "{output:?}");
+        let begins = "picklock: cannot write the folder `/sys/picklock`: ";
+        let ends = format!("; name another with {flag}\n");
+        assert!(output.err.starts_with(begins) && output.err.ends_with(&ends), "{output:?}");
+    }
+}
+
 #[test]
 fn a_store_that_vanishes_during_the_run_leaves_the_verdict() {
     let cli = Bench::new();

@@ -272,6 +272,7 @@ fn a_redis_with_a_trouble_of_its_own_is_not_held_against_the_lock() {
             ("ACL SETUSER default -eval -evalsha", "turned a client away (\"NOPERM this user has"),
             ("FLUSHALL", "server-0 has lost its data"),
             ("CLIENT PAUSE 12000", "server-0 does not answer"),
+            ("CLIENT PAUSE 12000 WRITE", "server-0 does not answer"),
             ("SHUTDOWN NOSAVE", "server-0 takes no connections: Connection refused"),
         ] {
             threads.spawn(move || has_a_trouble_of_its_own(trouble, words));

@@ -226,12 +226,19 @@ fn writable<'a>(
 fn can_be_folder(folder: &Path, flag: &str) -> Result<(), Failure> {
     let real = paths::real(folder);
     let there = real.ancestors().find(|it| it.exists()).unwrap_or(Path::new("."));
-    match there.is_dir() {
-        true => Ok(()),
-        false => Err(Failure::could_not(format!(
+    if !there.is_dir() {
+        return Err(Failure::could_not(format!(
             "`{}` cannot be a folder, since `{}` is none; name another with {flag}",
             folder.display(),
             there.display()
+        )));
+    }
+    // Where a disk is full, there may be room again when the work is done.
+    match tempfile::tempdir_in(there).map_err(|error| error.kind()) {
+        Ok(_) | Err(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => Ok(()),
+        Err(kind) => Err(Failure::could_not(format!(
+            "cannot write the folder `{}`: {kind}; name another with {flag}",
+            folder.display()
         ))),
     }
 }

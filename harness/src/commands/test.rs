@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::{Failure, interruptible, judge::judge, tested, with_script, writable};
+use super::{Failure, can_be_folder, interruptible, judge::judge, tested, with_script, writable};
 use crate::Exit;
 use crate::cli::{ExpectedOutcome, Format, TestArgs};
 use crate::drive::{DriveError, EVENT, Recorder, Watcher};
@@ -121,6 +121,10 @@ pub fn perform(
 ) -> Result<Exit, Failure> {
     let interrupted = interruptible()?;
     let budget = budget.filter(|_| !world.is_real());
+    if world.is_real() {
+        // In the simulator the run is over before anybody has read this.
+        can_be_folder(results.store, "--store")?;
+    }
     let mut losses = OutputLosses::default();
     let info = setup.info_for(world.name);
     let folder = RunFolder::create(results.store, &info, &mut losses)?;
