@@ -169,6 +169,22 @@ fn a_search_makes_do_with_the_threads_that_there_are() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
 }
 
+#[test]
+fn files_may_be_open_as_the_machine_allows() {
+    let search = "ulimit -Sn 64; exec \"$0\" explore --algo zk-rw --seeds 100000000";
+    let mut limited = Command::new("sh");
+    limited.args(["-c", search, env!("CARGO_BIN_EXE_picklock")]);
+    let home = TempDir::new().expect("a folder");
+    let mut child = limited.current_dir(home.path()).spawn().expect("sh starts");
+    pause();
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).expect("limits");
+    child.kill().and_then(|()| child.wait()).expect("ended");
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).expect("a line");
+    let numbers: Vec<&str> =
+        files.split_whitespace().filter(|it| it.parse::<u64>().is_ok()).collect();
+    assert!(numbers[0] == numbers[1] && numbers[1] != "64", "{files}");
+}
+
 /// Sends signals to a search that would go on for hours, all at one moment. Returns its exit code
 /// and its stderr.
 fn signalled(signals: &[Signal]) -> (Option<i32>, String) {

@@ -267,9 +267,9 @@ fn a_program_leaves_no_nodes_on_a_zookeeper() {
 fn a_redis_with_a_trouble_of_its_own_is_not_held_against_the_lock() {
     std::thread::scope(|threads| {
         for (trouble, words) in [
-            ("CONFIG SET maxmemory 1", "turned a client away (\"OOM command not allowed"),
-            ("REPLICAOF 127.0.0.1 1", "turned a client away (\"READONLY You can't write"),
-            ("ACL SETUSER default -eval -evalsha", "turned a client away (\"NOPERM this user has"),
+            ("CONFIG SET maxmemory 1", "turned a client away (\"-OOM command not allowed"),
+            ("REPLICAOF 127.0.0.1 1", "turned a client away (\"-READONLY You can't write"),
+            ("ACL SETUSER default -eval -evalsha", "turned a client away (\"-NOPERM this user has"),
             ("FLUSHALL", "server-0 has lost its data"),
             ("CLIENT PAUSE 12000", "server-0 does not answer"),
             ("CLIENT PAUSE 12000 WRITE", "server-0 does not answer"),

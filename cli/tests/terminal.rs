@@ -85,6 +85,15 @@ fn a_strangers_path_does_nothing_to_the_terminal() {
     }
 }
 
+/// Where a line that begins so is a command to who keeps the log.
+#[test]
+fn an_argument_begins_no_line() {
+    let cli = Bench::new();
+    let output = cli.run(&["test", "--algo", "redis-set-nx-px", "--on", "x\n::stop-commands::x"]);
+    assert!(output.err.contains("x\\n::stop-commands::x"), "{output:?}");
+    assert!(!output.err.contains("\n::"), "{output:?}");
+}
+
 #[test]
 fn a_merged_result_of_a_stranger_does_nothing_to_the_terminal() {
     let cli = Bench::new();

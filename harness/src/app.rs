@@ -2,10 +2,10 @@
 
 use base::visible;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use std::borrow::Cow;
 use std::ffi::OsString;
-use std::io::{self, Write, stdout};
+use std::io::{Write, stdout};
 
+use super::limits;
 use crate::Exit;
 use crate::cli::{
     CHECK_ABOUT, CheckArgs, CleanArgs, ClientArgs, DoctorArgs, ExploreArgs, ListArgs, MergeArgs,
@@ -72,26 +72,26 @@ enum CliCommand {
     Client(ClientArgs),
 }
 
-/// Says what is wrong with the arguments, or prints the help that they ask for.
-fn refuse(error: &clap::Error) -> io::Result<()> {
-    let text = error.render().to_string();
-    let shown: Vec<_> = text.split('\n').map(visible).collect();
-    match shown.iter().all(|line| matches!(line, Cow::Borrowed(_))) {
-        true => error.print(),
-        // An argument would move the cursor: it may come from the name of a file.
-        false => io::stderr().write_all(shown.join("\n").as_bytes()),
-    }
+/// Reads the arguments. An error shows those that would move the cursor or begin a line, as the name
+/// of a file may, with such characters written out.
+fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let command = Cli::command().color(output_style::asked(args));
+    let parse = |args: &[OsString]| {
+        Cli::from_arg_matches(&command.clone().try_get_matches_from(args.iter())?)
+    };
+    parse(args).map_err(|error| {
+        let shown = args.iter().map(|arg| visible(&arg.to_string_lossy()).into_owned().into());
+        parse(&shown.collect::<Vec<OsString>>()).err().unwrap_or(error)
+    })
 }
 
 /// Runs the command line.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
     let args: Vec<OsString> = args.into_iter().collect();
-    let command = Cli::command().color(output_style::asked(&args));
-    let parsed = command.try_get_matches_from(args);
-    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
+    let cli = match parse(&args) {
         Ok(cli) => cli,
         Err(error) => {
-            let printed = output::unless_closed(refuse(&error).and_then(|()| stdout().flush()));
+            let printed = output::unless_closed(error.print().and_then(|()| stdout().flush()));
             return match (error.use_stderr(), printed) {
                 (true, _) => Exit::BadArguments,
                 (false, Ok(())) => Exit::Held,
@@ -103,6 +103,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
         }
     };
     cli.output_style.take();
+    limits::raise_open_files();
+    if !limits::has_threads() {
+        output::note("picklock: this machine has no threads left: raise the limit (`ulimit -u`)");
+        return Exit::CouldNotRun;
+    }
     let outcome = match cli.command {
         CliCommand::Test(args) => commands::test::run(&args),
         CliCommand::Explore(args) => commands::explore::run(&args),

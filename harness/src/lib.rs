@@ -124,6 +124,7 @@ mod program {
     #[expect(missing_docs, reason = "a file a command: its header says what it does")]
     pub mod commands;
     pub mod folder;
+    mod limits;
     pub mod lock_file;
     pub mod output;
     pub mod suite;

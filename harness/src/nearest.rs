@@ -1,7 +1,14 @@
 //! "Did you mean": the names that are nearest to one that does not exist.
 
+/// The longest name that can be a slip of the pen, in bytes.
+const LONGEST: usize = 200;
+
 /// The names that are nearest to one, the nearest first.
 pub fn near<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
+    // What likens two names takes their lengths times each other.
+    if name.len() > LONGEST {
+        return Vec::new();
+    }
     // Of one that is there and yet is not what is asked for, it is no help to say its name again.
     let others = known.iter().filter(|known| **known != name);
     let mut near: Vec<(f64, &str)> = others.map(|known| (likeness(name, known), *known)).collect();

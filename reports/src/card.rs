@@ -8,7 +8,7 @@ mod words;
 
 pub use page::page;
 pub use remedy::remedy;
-pub use text::{last_line, markdown, table, terminal};
+pub use text::{escaped, last_line, markdown, table, terminal};
 
 use crate::interpretation::{self, Breach};
 use base::{Causes, Outcome, RunInfo, Verdict};

@@ -21,6 +21,8 @@ use crate::options::flags;
 /// The version of the format that this build reads.
 const VERSION: u32 = 1;
 
+/// The longest name of an entry, in bytes: it stands in a line of the terminal.
+const LONGEST_NAME: usize = 500;
 /// The seeds of an entry that names no number.
 const SEEDS: u64 = 200;
 
@@ -92,6 +94,10 @@ fn entries(text: &str, folder: &Path) -> Result<Vec<SuiteEntry>, SuiteMistake> {
     let read = fields.entry.into_iter().map(|fields| {
         let at = header(text, &fields.span());
         let entry = entry(fields.into_inner(), folder, at.clone())?;
+        if entry.name.len() > LONGEST_NAME {
+            let mistake = format!("the name of an entry has {LONGEST_NAME} bytes at most");
+            return Err((at, mistake));
+        }
         if !names.insert(entry.name.clone()) {
             let mistake =
                 format!("two entries are `{}`: give one of them a name of its own", entry.name);

@@ -137,10 +137,18 @@ fn coloured(cell: &str, style: Style) -> String {
     format!("\x1b[{code}m{cell}\x1b[0m")
 }
 
-/// Returns a text as it can stand in a cell of Markdown.
-fn escaped(text: &str) -> String {
-    let text = visible(text).replace('&', "&amp;").replace('<', "&lt;");
-    text.replace('\\', "\\\\").replace('|', "\\|")
+/// Returns a text as it can stand in a cell of Markdown: no mark-up, no link and no picture.
+pub fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in visible(text).chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '~' | '|' => escaped.extend(['\\', c]),
+            _ => escaped.push(c),
+        }
+    }
+    escaped
 }
 
 /// Returns the card as Markdown.

@@ -4,6 +4,7 @@ use anyhow::Result;
 use base::units::{counted, span};
 use base::{visible, visible_json};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use reports::card::escaped;
 use reports::hazards::{self, Hazard};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -147,14 +148,11 @@ impl SuiteResults {
                 EntryStatus::NotAsExpected(why) => ("✗", why.as_str()),
                 EntryStatus::Inconclusive(why) => ("?", why.as_str()),
             };
-            let cell = |text: &str| {
-                let text = visible(text).replace('&', "&amp;").replace('<', "&lt;");
-                text.replace('\\', "\\\\").replace('|', "\\|")
-            };
-            let (name, expected, why) = (cell(&entry.name), cell(&entry.expected), cell(why));
+            let (name, expected, why) =
+                (escaped(&entry.name), escaped(&entry.expected), escaped(why));
             let hazards = entry.hazards.iter().filter_map(|name| hazards::find(name));
             let hazards: Vec<String> = hazards.map(Hazard::summary).collect();
-            let hazards = cell(&hazards.join("; "));
+            let hazards = escaped(&hazards.join("; "));
             let backend = &entry.backend;
             writeln!(text, "| {mark} | {name} ({backend}) | {expected} | {why} | {hazards} |")?;
         }
