@@ -1,4 +1,4 @@
-//! Keeps the ledger of a world: turns what the models note into entries by process.
+//! Builds the ledger of a world: turns what the models note into entries by process.
 
 use crate::Topology;
 use crate::model::{By, Name, Noted, What};

@@ -184,7 +184,8 @@ impl SuiteResults {
         }
         if self.left_out > 0 {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-            status.set_message(format!("interrupted: {} entries were not run", self.left_out));
+            let left_out = counted(self.left_out as u64, "entry", "entries");
+            status.set_message(format!("interrupted: {left_out} not run"));
             suite.add_test_case(TestCase::new("all entries", status));
         }
         let mut report = Report::new("picklock");
