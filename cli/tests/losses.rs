@@ -203,7 +203,7 @@ fn many_judge_one_folder_at_the_same_time() {
 #[test]
 fn a_history_that_cannot_be_written_on_is_a_loss() {
     use base::{F, Kind, Mono, Process};
-    use picklock::drive::Recorder;
+    use drive::Recorder;
     let home = tempfile::TempDir::new().expect("a folder");
     let stop = (Mono::ZERO, Process::Nemesis, Kind::Info, F::Stop);
     let path = home.path().join("history.jsonl");

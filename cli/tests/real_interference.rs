@@ -4,8 +4,8 @@
 use base::{Backend, F, Mono, Outcome, ProgramCommand, Run};
 use checkers::Judgement;
 use docker::{DockerServers, ensure_image};
+use drive::{DriveError, Recorder, Watcher, drive};
 use local::LocalServers;
-use picklock::drive::{DriveError, Recorder, Watcher, drive};
 use picklock::setup::Setup;
 use std::process::Command;
 use testbed::{RealBackend, Servers};

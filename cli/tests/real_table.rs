@@ -10,8 +10,8 @@ mod rows;
 
 use base::Run;
 use docker::ensure_image;
+use drive::Unwatched;
 use libtest_mimic::{Arguments, Failed, Trial};
-use picklock::drive::Unwatched;
 use picklock::run::{MadeRun, Means};
 use picklock::suite::SuiteEntry;
 use picklock::worlds::{RunWorld, named};

@@ -63,8 +63,6 @@
 #[cfg_attr(not(feature = "real"), path = "client/absent.rs")]
 pub mod client;
 #[doc(hidden)]
-pub mod drive;
-#[doc(hidden)]
 pub mod excerpt;
 #[doc(hidden)]
 pub mod exhaustive;
@@ -94,8 +92,6 @@ pub mod options;
 pub mod output_style;
 #[doc(hidden)]
 pub mod paths;
-#[doc(hidden)]
-pub mod plan;
 #[doc(hidden)]
 pub mod run;
 #[doc(hidden)]

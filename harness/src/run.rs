@@ -3,13 +3,16 @@
 use base::{BackendError, Run};
 use std::path::PathBuf;
 
-use crate::drive::{DriveError, Recorder, Watcher, drive};
-use crate::plan::Played;
 use crate::setup::Setup;
 use crate::worlds::{RunWorld, Start};
+use drive::plan::Played;
+use drive::{DriveError, Recorder, Watcher, drive};
 use sim::ChoiceLog;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+#[cfg(test)]
+mod tests;
 
 /// The means of a run, beside its setup and its world.
 pub struct Means<'a> {

@@ -8,10 +8,10 @@ use sim::SimConfig;
 use std::time::Duration;
 use workloads::TestedLock;
 
-use crate::drive::{Recorder, Unwatched, drive};
-use crate::plan::Plan;
 use crate::setup::Setup;
 use crate::worlds::sim::{config, world};
+use drive::plan::Plan;
+use drive::{Recorder, Unwatched, drive};
 
 /// A scenario, as it stands in the list.
 pub struct Scenario {

@@ -19,8 +19,8 @@ use workloads::TestedLock;
 
 use crate::input::{self, JudgingBudget};
 use crate::links;
-use crate::plan::{FaultTiming, Planned, PlannedTurn, Played, Replay};
 use crate::setup::{Setup, check_ensemble, check_task, check_topology};
+use drive::plan::{FaultTiming, Planned, PlannedTurn, Played, Replay};
 
 mod error;
 

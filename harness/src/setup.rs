@@ -14,8 +14,8 @@ use workloads::TestedLock;
 use crate::fault_script::{FaultScript, Follower, ScriptedRun};
 use crate::links;
 use crate::nearest::Unlisted;
-use crate::plan::{FaultTiming, Plan, Replay, Replayer};
 use crate::swarm;
+use drive::plan::{FaultTiming, Plan, Replay, Replayer};
 
 mod checks;
 mod command;

@@ -5,13 +5,13 @@ use sim::ChoiceLog;
 use std::rc::Rc;
 use workloads::TestedLock;
 
-use crate::drive::Unwatched;
 use crate::links;
-use crate::plan::{FaultTiming, Played};
 use crate::run::{self, Means};
 use crate::schedule::Schedule;
 use crate::setup::Setup;
 use crate::worlds::SIMULATOR;
+use drive::Unwatched;
+use drive::plan::{FaultTiming, Played};
 
 /// Runs a setup in the simulator, in memory.
 ///

@@ -7,8 +7,8 @@ use super::{
 };
 use base::{ProgramCommand, RunSpec};
 use docker::ensure_image;
+use drive::{DriveError, Recorder, Watcher, drive};
 use local::LocalServers;
-use picklock::drive::{DriveError, Recorder, Watcher, drive};
 use picklock::setup::Setup;
 use std::fs;
 use std::path::Path;

@@ -18,7 +18,6 @@ pub mod test;
 
 use crate::Exit;
 use crate::cli::{LoadArgs, LockArgs};
-use crate::drive::Watcher;
 use crate::foreign::{self, ForeignError, ForeignLock, Promises};
 use crate::input::{self, JudgingBudget, WrongKind};
 use crate::lock_file;
@@ -29,6 +28,7 @@ use crate::run;
 use crate::setup::SetupError;
 use crate::worlds::ChoiceError;
 use base::{Mono, RunSpec, ScriptFile, visible};
+use drive::Watcher;
 use histories::HistoryError;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;

@@ -14,12 +14,12 @@ use crate::input::JudgingBudget;
 use crate::output::say;
 use crate::output_style::{quiet, style};
 use crate::paths;
-use crate::plan::FaultTiming;
 use crate::schedule::{ReadError, Schedule};
 use crate::setup::{Setup, replay_command};
 use crate::shrink::render_story;
 use crate::simulate;
 use crate::worlds::{RunWorld, choose};
+use drive::plan::FaultTiming;
 
 pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
     let budget = args.budget.begin();

@@ -16,7 +16,6 @@ use std::time::{Duration, Instant, SystemTime};
 use super::{Failure, can_be_folder, interruptible, judge::judge, tested, with_script, writable};
 use crate::Exit;
 use crate::cli::{ExpectedOutcome, Format, TestArgs};
-use crate::drive::{DriveError, EVENT, Recorder, Watcher};
 use crate::fault_script;
 use crate::folder::RunFolder;
 use crate::input::JudgingBudget;
@@ -26,6 +25,7 @@ use crate::run::{self, Means};
 use crate::schedule::Schedule;
 use crate::setup::Setup;
 use crate::worlds::{RunWorld, choose_for};
+use drive::{DriveError, EVENT, Recorder, Watcher};
 
 pub fn run(args: &TestArgs) -> Result<Exit, Failure> {
     let lock = tested(&args.lock, &args.load)?;

@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::action::write_extent;
 use super::follow::Hit;
 use super::{Aim, Whom, time};
-use crate::plan::{Plan, Planned, Played, Victim};
+use drive::plan::{Plan, Planned, Played, Victim};
 
 /// The script of a run that was made.
 pub fn print(plan: &Plan, played: &Played, info: &RunInfo, history: &History) -> String {

@@ -19,11 +19,11 @@ use super::role::{CLIENT_VARIABLE, Role};
 use super::site::Site;
 use super::{Counterexample, Lab, LabError, LabOutcome};
 use crate::client::{AnswerPipe, serve};
-use crate::drive::Unwatched;
 use crate::named_anomaly::NamedAnomaly;
 use crate::run::{self, Means};
 use crate::setup::Setup;
 use crate::worlds::{LOCAL, RunWorld};
+use drive::Unwatched;
 
 /// The schedules of a lab on real servers that says nothing about them: each takes seconds.
 const SCHEDULES: u64 = 3;

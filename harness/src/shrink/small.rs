@@ -10,9 +10,9 @@ use std::time::Duration;
 use workloads::TestedLock;
 
 use super::{is_lasting, is_shown};
-use crate::plan::{FaultTiming, Planned, PlannedTurn, Trigger, Victim};
 use crate::schedule::{Schedule, Shows};
 use crate::simulate;
+use drive::plan::{FaultTiming, Planned, PlannedTurn, Trigger, Victim};
 
 /// The most clients of a small schedule, and the most faults.
 const CLIENTS: u64 = 3;

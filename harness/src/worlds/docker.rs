@@ -8,7 +8,7 @@ use super::real::given::start;
 use super::real::local::certainty;
 use super::{Cleaned, RunWorld};
 use crate::output_style::hint;
-use crate::plan::FaultTiming;
+use drive::plan::FaultTiming;
 
 /// The world in the list.
 pub const WORLD: RunWorld = RunWorld {

@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use stores::{StoreId, Topology};
 
-use crate::plan::FaultTiming;
 use crate::setup::Setup;
 use ::sim::ChoiceLog;
 pub use choice::{ChoiceError, choose, choose_for, choose_of};
+use drive::plan::FaultTiming;
 pub use real::toxiproxy;
 use real::{given, local};
 

@@ -10,7 +10,7 @@ use workloads::client::serve;
 
 use super::{Cleaned, RunWorld};
 use crate::links;
-use crate::plan::FaultTiming;
+use drive::plan::FaultTiming;
 
 /// The simulator in the list of worlds.
 pub const WORLD: RunWorld = RunWorld {

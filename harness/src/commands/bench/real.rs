@@ -18,12 +18,12 @@ use std::time::Duration;
 use crate::Exit;
 use crate::cli::Format;
 use crate::commands::{Failure, catalogued, interruptible};
-use crate::drive::{Recorder, Watcher, drive};
 use crate::options::parse_duration as duration;
 use crate::output::say;
 use crate::output_style::hint;
 use crate::setup::Setup;
 use docker::DockerBackend;
+use drive::{Recorder, Watcher, drive};
 
 const EXAMPLES: &str = "Examples:
   picklock bench real

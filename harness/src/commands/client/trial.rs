@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::output::say;
 use crate::output_style::style;
-use crate::plan::UnfitClient;
 use crate::setup::Setup;
+use drive::plan::UnfitClient;
 
 /// The time that a client has for an answer beyond the time that it was to wait.
 pub const ANSWER: Duration = Duration::from_secs(10);

@@ -4,9 +4,9 @@ use base::{Backend, BackendError, ProgramCommand, Readiness};
 use stores::WorldSpec;
 use testbed::{GivenServers, RealBackend, Servers, built_in_client};
 
-use crate::plan::FaultTiming;
 use crate::setup::Setup;
 use crate::worlds::{Cleaned, RunWorld, Start};
+use drive::plan::FaultTiming;
 
 /// The world in the list. Whether the servers are there is seen when they are used.
 pub const WORLD: RunWorld = RunWorld {

@@ -4,8 +4,8 @@ use local::{CleanedFolders, LocalServers};
 use testbed::owner::Certainty;
 
 use super::given::start;
-use crate::plan::FaultTiming;
 use crate::worlds::{Cleaned, RunWorld};
+use drive::plan::FaultTiming;
 
 /// The world in the list.
 pub const WORLD: RunWorld = RunWorld {

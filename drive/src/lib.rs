@@ -3,9 +3,8 @@
 
 mod clients;
 mod faults;
+pub mod plan;
 mod recorder;
-#[cfg(test)]
-mod tests;
 mod vault;
 mod worker;
 

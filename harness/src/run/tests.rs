@@ -1,13 +1,13 @@
 //! Runs whose world breaks at a fault end at once, with the one error, and with nothing in force;
 //! and answers that come too late.
 
-use super::{DriveError, Recorder, Unwatched, drive};
 use crate::setup::Setup;
 use crate::worlds::sim::{config, world};
 use base::{
     Backend, BackendError, ClientRequest, Event, F, Fault, FaultId, Kind, Message, Mono, Notice,
     Passing, RunSpec,
 };
+use drive::{DriveError, Recorder, Unwatched, drive};
 use sim::Simulated;
 use std::time::Duration;
 
