@@ -110,6 +110,7 @@ fn of_thing(
                 spoilt = Some(Cause::ClientClock);
             }
             has_won(evidence, ownership, by, changed.at_ns)
+                && rival(evidence, ownership, (by, changed.at_ns), claim).is_some()
         }
         _ => true,
     })?;
@@ -154,10 +155,20 @@ pub(super) fn overwrites(
     owner: &Claim,
 ) -> bool {
     let is_of_release = |it: &Claim| it.freeing.is_some_and(|begun| evidence.time(begun) <= at_ns);
+    rival(evidence, ownership, (by, at_ns), owner).is_some_and(is_of_release)
+}
+
+/// The claim that a process was busy with at a time, if an owner excludes it: a reader takes nothing
+/// from another one, whatever it writes.
+fn rival<'a>(
+    evidence: &'a Evidence<'_>,
+    ownership: &Ownership,
+    (by, at_ns): (u32, u64),
+    owner: &Claim,
+) -> Option<&'a Claim> {
     let mode = |it: &Claim| mode_at(evidence, it, at_ns);
-    let excludes = |it: &Claim| it.key == owner.key && mode(it).excludes(mode(owner));
-    let claim = ownership.busy_with(evidence, by, at_ns);
-    claim.is_some_and(|it| is_of_release(it) && excludes(it))
+    let excludes = |it: &&Claim| it.key == owner.key && mode(it).excludes(mode(owner));
+    ownership.busy_with(evidence, by, at_ns).filter(excludes)
 }
 
 /// Returns the mode in which a claim has its lock at a time, after the conversions until then.

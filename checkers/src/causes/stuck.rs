@@ -89,6 +89,7 @@ fn left_by<'a>(
     let left = case.left(ownership, at_ns);
     let standing = left.standing.get(&key).into_iter().flatten().map(|it| it.write.thing);
     let shared = standing.filter(|thing| ownership.is_shared(*thing));
+    let shared = shared.filter(|thing| !keeps_all(case, ownership, key, (*thing, at_ns)));
     let parts = shared.filter_map(|thing| part_of_one_gone(case, ownership, key, (thing, at_ns)));
     if let Some((made_ns, claim)) = parts.min_by_key(|(made_ns, _)| *made_ns) {
         return Some((claim, why_left(case, claim, Some(made_ns))));
@@ -132,6 +133,21 @@ fn left_by<'a>(
         }),
     };
     blocking.map(|(_, claim, cause)| (claim, cause))
+}
+
+/// Returns true if whoever released the lock has left its part in a thing that several share, as in
+/// a counter of tokens: nobody waits for that.
+fn keeps_all(
+    case: &Case<'_>,
+    ownership: &Ownership,
+    key: usize,
+    (thing, at_ns): (usize, u64),
+) -> bool {
+    let is_freed =
+        |claim: &&Claim| matches!(claim.freed, Some((at, Kind::Ok)) if case.time(at) <= at_ns);
+    let mut freed = case.asked(key).map(|(_, claim)| claim).filter(is_freed).peekable();
+    let leaves_part = |claim: &Claim| ownership.part(case, claim, (thing, at_ns)).is_some();
+    freed.peek().is_some() && freed.all(leaves_part)
 }
 
 /// The first of those that went without having taken out again what it had put into a thing that

@@ -1289,6 +1289,31 @@ fn whoever_went_without_its_part_of_what_all_share_keeps_the_lock() {
     assert_eq!(stuck_at(&picture(&tidy), 20), Some(Cause::Recipe));
 }
 
+/// As of a counter of tokens: it stays, and nobody waits for that.
+#[test]
+fn what_nobody_takes_out_again_of_what_all_share_keeps_no_lock() {
+    let text = "
+        store queue | 0      1     2
+        store       | 0   x  1  b  2
+        crash c0    |  [ ]
+        p0          | A=X
+        p1          |        A==r-R
+        p2          |             aA==r-?
+        p3          |                    a------!";
+    assert_eq!(stuck_at(&picture(text), 26), Some(Cause::ReleaseLost));
+}
+
+#[test]
+fn what_one_reader_adds_to_what_all_share_takes_nothing_from_another() {
+    let text = "
+        store queue | 0 1   b
+        store       |          2
+        p0          | S===============
+        p1          |   S==r-R
+        p2          |        a-A====R";
+    assert_eq!(causes_in(&picture(text), "reader-writer overlap"), [Some(Cause::ForeignRelease)]);
+}
+
 #[test]
 fn a_count_that_was_lost_with_its_servers_data_is_wrong_for_good() {
     let text = "

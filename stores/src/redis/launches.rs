@@ -152,12 +152,13 @@ fn clustered(cluster: &Cluster, shards: Shards, number: u32, place: &Place) -> L
         format!("cluster-node-timeout {}", node_timeout.as_millis()),
         format!("cluster-port {}", place.peer_ports[1]),
         format!("cluster-announce-ip @{}@", me.host),
-        format!("cluster-announce-port {}", me.ports[0]),
         format!("cluster-announce-bus-port {}", me.ports[1]),
         format!("cluster-announce-hostname {}", me.host),
         "cluster-preferred-endpoint-type hostname".into(),
     ]);
-    lines.extend(place.secrets.iter().flat_map(|_| bus_by_tls(place, me.ports[0])));
+    let announced = if place.secrets.is_some() { "tls-port" } else { "port" };
+    lines.push(format!("cluster-announce-{announced} {}", me.ports[0]));
+    lines.extend(place.secrets.iter().flat_map(|_| bus_by_tls(place)));
     let mut nodes: Vec<String> =
         (0..shards.servers).map(|other| node_line(shards, number, other, place)).collect();
     nodes.push(format!("vars currentEpoch {} lastVoteEpoch 0", shards.count));
@@ -171,12 +172,14 @@ fn clustered(cluster: &Cluster, shards: Shards, number: u32, place: &Place) -> L
 
 /// The settings by which the bus, which has no passwords, lets in who has the certificate. All
 /// else goes on without TLS: a replica calls its primary at what that announces as its port for
-/// TLS, which therefore is the usual one.
-fn bus_by_tls(place: &Place, announced_port: u16) -> Vec<String> {
+/// TLS, and clients are told of that where none is announced for them, so it is the usual port.
+/// (With both, each member would find another one at an address that is new to it, and begin its
+/// link to it anew: `nodes.conf` knows one port.)
+fn bus_by_tls(place: &Place) -> Vec<String> {
     let file = format!("{}/{IDENTITY}", place.data);
     let files = ["tls-cert-file", "tls-key-file", "tls-ca-cert-file"];
-    let by_tls = ["tls-cluster yes".into(), format!("cluster-announce-tls-port {announced_port}")];
-    by_tls.into_iter().chain(files.map(|setting| format!("{setting} {file}"))).collect()
+    let files = files.map(|setting| format!("{setting} {file}"));
+    ["tls-cluster yes".into()].into_iter().chain(files).collect()
 }
 
 /// A member in the file in which each keeps what it knows of the cluster.

@@ -81,15 +81,26 @@ impl Keyspace {
 
     /// Stores a string, whatever was there.
     pub fn put(&mut self, key: &[u8], value: &[u8], expires: Option<Millis>) {
-        self.put_value(key, TypedValue::text(value), expires);
+        self.put_value(key, TypedValue::text(value), expires, What::Written);
     }
 
-    fn put_value(&mut self, key: &[u8], value: TypedValue, expires: Option<Millis>) {
+    /// Stores a number that several count with. It runs out when it would have.
+    pub fn put_count(&mut self, key: &[u8], number: i64, now: Millis) {
+        let expires = self.get(key, now).and_then(|entry| entry.expires);
+        let number = TypedValue::text(number.to_string().as_bytes());
+        self.put_value(key, number, expires, What::Shared);
+    }
+
+    fn put_value(
+        &mut self,
+        key: &[u8],
+        value: TypedValue,
+        expires: Option<Millis>,
+        what: fn(By) -> What,
+    ) {
         if matches!(value, TypedValue::List(_)) && !self.ready.iter().any(|it| it[..] == *key) {
             self.ready.push(Bytes::from_slice(key));
         }
-        let is_text = matches!(value, TypedValue::Text(_));
-        let what = if is_text { What::Written } else { What::Shared };
         let entry = StoredValue { value, expires };
         self.note(Bytes::from_slice(key), what(By::Caller));
         match self.place(key) {
@@ -129,7 +140,7 @@ impl Keyspace {
             let mut made = T::default();
             let (reply, changed) = change(&mut made)?;
             if changed && !made.is_empty() {
-                self.put_value(key, made.stored(), None);
+                self.put_value(key, made.stored(), None, What::Shared);
             }
             return Ok(reply);
         };

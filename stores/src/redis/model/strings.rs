@@ -2,7 +2,7 @@
 
 use super::commands::Call;
 use super::expiry::{invalid_expire_time, relative};
-use super::keyspace::{Bytes, Millis, StoredValue};
+use super::keyspace::{Millis, StoredValue};
 use super::number::integer;
 use super::option;
 use super::value::{TypedValue, wrong_type};
@@ -287,18 +287,16 @@ pub fn decrby(call: Call<'_>) -> Value {
 
 fn add(call: Call<'_>, by: i64) -> Value {
     let key = call.args[1];
-    let Some(entry) = call.keys.get(key, call.clock.millis) else {
-        call.keys.put(key, by.to_string().as_bytes(), None);
-        return Value::Int(by);
+    let old = match call.keys.get(key, call.clock.millis).map(|entry| &entry.value) {
+        None => Some(0),
+        Some(TypedValue::Text(text)) => integer(text),
+        Some(_) => return wrong_type(),
     };
-    let TypedValue::Text(text) = &mut entry.value else { return wrong_type() };
-    let Some(old) = integer(text) else { return not_an_integer() };
+    let Some(old) = old else { return not_an_integer() };
     let Some(sum) = old.checked_add(by) else {
         return error("ERR increment or decrement would overflow");
     };
-    // In place: the expiry stays.
-    *text = Bytes::from_slice(sum.to_string().as_bytes());
-    call.keys.touch(key, true);
+    call.keys.put_count(key, sum, call.clock.millis);
     Value::Int(sum)
 }
 
