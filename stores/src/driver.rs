@@ -5,6 +5,16 @@
 
 use base::{Answer, CallError, Mono, Protocol, server_and_connection};
 
+/// The reason of a call that nobody has answered in its time.
+const NO_REPLY: &str = "no reply in time";
+/// The reason of a call whose connection was closed before an answer.
+const CLOSED: &str = "connection closed";
+
+/// Returns true if this is why a call has no reply at all, and not what a server has replied.
+pub fn is_without_reply(why: &str) -> bool {
+    [NO_REPLY, CLOSED].contains(&why)
+}
+
 /// An action that a driver asks for. Connection numbers are its own.
 #[derive(Clone, Debug)]
 pub enum Do<P> {
@@ -83,7 +93,7 @@ pub trait Driver: Sized + 'static {
 
     /// Returns the error of a call that has taken too long.
     fn too_late(&self, _call: u64) -> CallError<RefusalOf<Self>> {
-        CallError::Unknown("no reply in time".into())
+        CallError::Unknown(NO_REPLY.into())
     }
 
     /// Gives up a call whose answer nobody waits for any more.
@@ -251,7 +261,7 @@ impl<P: RequestReply> Driver for CallDriver<P> {
         let call = self.open.iter().find(|call| call.id == id);
         match call.is_some_and(|call| self.unanswered.contains(&call.connection)) {
             true => CallError::Refused(P::refusal("no connection in time".into())),
-            false => CallError::Unknown("no reply in time".into()),
+            false => CallError::Unknown(NO_REPLY.into()),
         }
     }
 
@@ -289,7 +299,7 @@ impl<P: RequestReply> Driver for CallDriver<P> {
     }
 
     fn closed(&mut self, _at: Mono, connection: u64, out: &mut Outbox<Self>) {
-        self.end(connection, &CallError::Unknown("connection closed".into()), out);
+        self.end(connection, &CallError::Unknown(CLOSED.into()), out);
     }
 
     fn refused(&mut self, _at: Mono, connection: u64, out: &mut Outbox<Self>) {

@@ -371,7 +371,18 @@ impl Lab {
     }
 }
 
+/// The longest name of a lock.
+const LONGEST_NAME: usize = 100;
+
 /// Returns the name of the test that runs on this thread, as a lock may be called.
 fn name_of_test() -> String {
-    std::thread::current().name().unwrap_or("my-lock").replace("::", "-")
+    let test = std::thread::current().name().unwrap_or_default().replace("::", "-");
+    let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let fitting: String = test.chars().map(|c| if fits(c) { c } else { '-' }).collect();
+    // Its end is the name of the test itself.
+    let end = &fitting[fitting.len().saturating_sub(LONGEST_NAME)..];
+    match end.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()) {
+        "" => "my-lock".to_owned(),
+        name => name.to_owned(),
+    }
 }

@@ -93,8 +93,9 @@ impl Site {
     /// ```
     ///
     /// # Panics
-    /// Panics on real servers when there is no such server.
+    /// Panics when there is no such server.
     pub fn connection(&self, server: usize) -> RedisConnection {
+        self.check_server(server);
         self.connections.connection(server)
     }
 
@@ -132,9 +133,10 @@ impl Site {
     /// ```
     ///
     /// # Panics
-    /// Panics in a lab [without tokio](super::LabServers::without_tokio), and on real servers when
-    /// there is no such server.
+    /// Panics in a lab [without tokio](super::LabServers::without_tokio), and when there is no such
+    /// server.
     pub fn multiplexed(&self, server: usize) -> MultiplexedConnection {
+        self.check_server(server);
         let tokio = Handle::try_current();
         let tokio = tokio.expect("a MultiplexedConnection needs a lab that is not `without_tokio`");
         let Multiplexed { connection, driver, wire } = self.connections.multiplexed(server);
@@ -182,14 +184,21 @@ impl Site {
     /// ```
     ///
     /// # Panics
-    /// Panics in a lab [without tokio](super::LabServers::without_tokio), and on real servers when
-    /// there is no such server.
+    /// Panics in a lab [without tokio](super::LabServers::without_tokio), and when there is no such
+    /// server.
     pub fn pub_sub(&self, server: usize) -> PubSub {
+        self.check_server(server);
         let tokio = Handle::try_current();
         let _within = tokio.expect("a PubSub needs a lab that is not `without_tokio`").enter();
         let Subscriber { connection, wire } = self.connections.subscriber(server);
         self.carry(wire);
         connection
+    }
+
+    /// Panics when there is no server with this number.
+    fn check_server(&self, server: usize) {
+        let servers = self.servers();
+        assert!(server < servers, "there is no server {server}: the lab has {servers}, from 0");
     }
 
     /// Has a wire carry what there is to carry.

@@ -1,8 +1,8 @@
 //! A byte stream to a server over a link, for programs that speak to sockets.
 
-use super::connection::check_known;
-use super::{Redis, Refusal, reply};
-use base::{Answer, CallError, Link, LocalFuture, Protocol, further_connection};
+use super::connection::{check_known, replied};
+use super::{Redis, reply};
+use base::{Link, LocalFuture, Protocol, further_connection};
 use combine::stream::Decoder;
 use futures_util::stream::unfold;
 use futures_util::{FutureExt, Stream, StreamExt};
@@ -101,26 +101,18 @@ async fn carry(connection: OpenConnection, stream: DuplexStream) {
     let calls = commands(requests).map(|command| {
         let command = Rc::new(command);
         check_known(&Redis::command(&command));
-        link.call(*named, command)
+        let call = link.call(*named, command.clone());
+        async move { replied(&command, call.await) }
     });
     let mut answers = pin!(calls.buffered(PIPELINED));
     let mut bytes = Vec::new();
-    while let Some(answer) = answers.next().await {
+    while let Some(Ok(reply)) = answers.next().await {
         bytes.clear();
-        if !encode(answer, &mut bytes) || replies.write_all(&bytes).await.is_err() {
+        reply::encode(&reply, &mut bytes);
+        if replies.write_all(&bytes).await.is_err() {
             return;
         }
     }
-}
-
-/// Appends an answer as it goes over the wire. False if there is none.
-pub(super) fn encode(answer: Answer<Redis>, bytes: &mut Vec<u8>) -> bool {
-    match answer {
-        Ok(value) => reply::encode(&value, bytes),
-        Err(CallError::Refused(Refusal(text))) => reply::encode(&reply::error(&text), bytes),
-        Err(CallError::Unknown(_)) => return false,
-    }
-    true
 }
 
 /// The commands that a client writes, until it hangs up.

@@ -1,10 +1,11 @@
 //! A connection to a server over a link which hears messages: the `redis` crate's own type, over a
 //! byte stream.
 
-use super::Redis;
+use super::connection::replied;
 #[cfg(feature = "real")]
 use super::stream::carry_to_socket;
-use super::stream::{BUFFER, OpenConnection, SILENT, commands, encode};
+use super::stream::{BUFFER, OpenConnection, SILENT, commands};
+use super::{Redis, reply};
 use base::{Link, LocalFuture};
 use futures_util::future::{Either, select};
 use futures_util::{FutureExt, StreamExt};
@@ -52,12 +53,17 @@ async fn carry(connection: OpenConnection, stream: DuplexStream) {
     let mut bytes = Vec::new();
     loop {
         let answer = match select(commands.next(), link.pushed(*named)).await {
-            Either::Left((Some(command), _)) => link.call(*named, Rc::new(command)).await,
-            Either::Right((Some(message), _)) => Ok(message),
+            Either::Left((Some(command), _)) => {
+                let command = Rc::new(command);
+                replied(&command, link.call(*named, command.clone()).await)
+            }
+            Either::Right((Some(message), _)) => Ok(*message),
             Either::Left((None, _)) | Either::Right((None, _)) => return,
         };
         bytes.clear();
-        if !encode(answer, &mut bytes) || replies.write_all(&bytes).await.is_err() {
+        let Ok(answer) = answer else { return };
+        reply::encode(&answer, &mut bytes);
+        if replies.write_all(&bytes).await.is_err() {
             return;
         }
     }
