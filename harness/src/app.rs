@@ -72,8 +72,8 @@ enum CliCommand {
     Client(ClientArgs),
 }
 
-/// Reads the arguments. An error shows those that would move the cursor or begin a line, as the name
-/// of a file may, with such characters written out.
+/// Reads the arguments. An error shows those that would move the cursor or begin a line, as the
+/// name of a file may, with such characters written out.
 fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     let command = Cli::command().color(output_style::asked(args));
     let parse = |args: &[OsString]| {

@@ -4,8 +4,8 @@
 //! The kernel reports what is done to processes, and an engine what is done to its containers; both
 //! remember what was too short to be seen. Besides, servers are compared with what was made of them
 //! here, now and then and at the end. Of servers that somebody else runs there is nothing to see but
-//! their answers: no fault of a run hits them, so where one turns a client away, takes no connection, or
-//! no longer has the mark that the run left there, it has a trouble of its own.
+//! their answers: no fault of a run hits them, so where one turns a client away, takes no
+//! connection, or no longer has the mark that the run left there, it has a trouble of its own.
 
 use super::servers::StartedServer;
 use super::testbed::Testbed;
