@@ -306,16 +306,10 @@ fn left_behind(
             // It may be a place in a queue that its author has not reported.
             1 => reply_lost(case, claim),
             _ if is_of_another(case, ownership, claim) => Cause::LateRequest,
-            _ => unanswered(case),
+            _ => Cause::ReplyLost,
         });
     }
     Some(why_left(case, claim, Some(write.at_ns)))
-}
-
-/// The cause of what a client does not know of, as its acquire has not ended: no reply of a run
-/// without faults is lost.
-fn unanswered(case: &Case<'_>) -> Cause {
-    if case.fault_spans.is_empty() { Cause::Recipe } else { Cause::ReplyLost }
 }
 
 /// Returns true if a claim waits at a time, in nanoseconds, at the place in a queue that it made:
@@ -425,7 +419,7 @@ pub(super) fn why_left(case: &Case<'_>, claim: &Claim, made_ns: Option<u64>) -> 
             Cause::LateRequest
         }
         (AcquireAnswer::Failed(_), ..) => reply_lost(case, claim),
-        (AcquireAnswer::Unknown(_) | AcquireAnswer::Open, ..) => unanswered(case),
+        (AcquireAnswer::Unknown(_) | AcquireAnswer::Open, ..) => Cause::ReplyLost,
         (AcquireAnswer::Granted(_), Some(end), _) if end.how == Ending::Death => Cause::ClientDied,
         (AcquireAnswer::Granted(_), _, Some((at, Kind::Info))) if is_death(at) => Cause::ClientDied,
         (AcquireAnswer::Granted(_), _, Some((at, _))) if late(at) => Cause::LateRequest,
