@@ -108,9 +108,11 @@ fn a_store_that_takes_nothing_leaves_the_verdict() {
 #[test]
 fn many_runs_begin_only_where_they_can_be_stored() {
     let cli = Bench::new();
-    for command in ["survey", "explore"] {
-        let flag = if command == "survey" { "--store" } else { "--counterexamples" };
-        let output = cli.run(&[command, "--algo", "redis-set-nx-px", flag, "/sys/picklock"]);
+    for (command, flag) in
+        [(&["survey"][..], "--store"), (&["explore", "--shrink"], "--counterexamples")]
+    {
+        let args = [command, &["--algo", "redis-set-nx-px", flag, "/sys/picklock"]].concat();
+        let output = cli.run(&args);
         assert_eq!((output.code, &*output.out), (255, ""), "{output:?}");
         let begins = "picklock: cannot write the folder `/sys/picklock`: ";
         let ends = format!("; name another with {flag}\n");

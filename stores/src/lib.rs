@@ -55,7 +55,7 @@ pub use store::{
     ClientSettings, Cluster, ConnectError, PacketOf, RealSettings, Store, StoreClient,
 };
 pub use topology::{Group, PRIMARY, Topology, node_address, node_name, node_number};
-pub use troubles::Troubles;
+pub use troubles::TroubleWords;
 pub use world_spec::{LinkDelays, WorldSpec};
 
 use std::time::Duration;

@@ -1,10 +1,10 @@
-//! Troubles of a server's own, in its words: it turns everybody away, whatever the lock.
+//! TroubleWords of a server's own, in its words: it turns everybody away, whatever the lock.
 
 use crate::{Store, StoreId, Visit};
 
 /// The words of one store ([`Store::OWN_TROUBLES`](crate::Store)).
 #[derive(Clone, Copy, Debug)]
-pub struct Troubles {
+pub struct TroubleWords {
     words: &'static [&'static str],
     but: &'static [&'static str],
     before: &'static [&'static str],
@@ -12,7 +12,7 @@ pub struct Troubles {
 
 impl StoreId {
     /// Returns the words in which a server turns everybody away.
-    pub fn troubles(self) -> Troubles {
+    pub fn troubles(self) -> TroubleWords {
         self.visit(TroublesOf)
     }
 }
@@ -20,14 +20,14 @@ impl StoreId {
 struct TroublesOf;
 
 impl Visit for TroublesOf {
-    type Out = Troubles;
+    type Out = TroubleWords;
 
     fn visit<S: Store>(self) -> Self::Out {
-        Troubles { words: S::OWN_TROUBLES, but: S::DISPENSABLE, before: S::BEFORE_TROUBLES }
+        TroubleWords { words: S::OWN_TROUBLES, but: S::DISPENSABLE, before: S::BEFORE_TROUBLES }
     }
 }
 
-impl Troubles {
+impl TroubleWords {
     /// Returns true if an error that a client reports is of the server.
     pub fn are_in(self, error: &str) -> bool {
         self.words.iter().any(|words| error.contains(words)) && !self.is_dispensable(error)

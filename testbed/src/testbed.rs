@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stores::observation::Passage;
-use stores::{Endpoint, StoreId, Troubles, WorldSpec, node_name};
+use stores::{Endpoint, StoreId, TroubleWords, WorldSpec, node_name};
 
 /// Keeps the randomness of the links apart from that of the clients.
 const LINKS: u64 = 1 << 40;
@@ -226,7 +226,7 @@ struct ClientLink {
     observers: Option<Arc<Observers>>,
     /// What a server says in which something is wrong that the run has not done; `None` of one that
     /// is the run's own.
-    troubles: Option<Troubles>,
+    troubles: Option<TroubleWords>,
 }
 
 impl LinkEvents for ClientLink {
