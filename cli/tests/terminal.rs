@@ -85,7 +85,7 @@ fn a_strangers_path_does_nothing_to_the_terminal() {
     }
 }
 
-/// Where a line that begins so is a command to who keeps the log.
+/// To who keeps the log of a CI, a line that begins so is a command.
 #[test]
 fn an_argument_begins_no_line() {
     let cli = Bench::new();

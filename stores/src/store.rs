@@ -63,8 +63,8 @@ pub trait Store: Protocol + Copy + Debug + Sized {
     /// Words beside these in what says nothing of the kind: a client asks for it to see whether the
     /// server has it, and goes on.
     const DISPENSABLE: &'static [&'static str] = &[];
-    /// What stands before these words at the beginning of a line that a server sends, the longest
-    /// first; nothing where it sends no lines.
+    /// The beginnings of a server's lines before these words, the longest first; none where it sends
+    /// no lines.
     const BEFORE_TROUBLES: &'static [&'static str] = &[];
 
     /// The model of a server, of any role.

@@ -224,8 +224,8 @@ struct ClientLink {
     outbox: Arc<NoticeSender>,
     reports_passing: Arc<AtomicBool>,
     observers: Option<Arc<Observers>>,
-    /// What a server says in which something is wrong that the run has not done; `None` of one that
-    /// is the run's own.
+    /// The words in which a server has a trouble that the run has not made; `None` of one that is the
+    /// run's own.
     troubles: Option<TroubleWords>,
 }
 
