@@ -125,13 +125,22 @@ pub struct LockName(String);
 )]
 pub struct NoLockName(String);
 
+impl LockName {
+    /// The most characters of a name.
+    pub const LONGEST: usize = 100;
+
+    /// Returns true for a character that a name may have.
+    pub fn takes(c: char) -> bool {
+        c.is_ascii_alphanumeric() || "._-".contains(c)
+    }
+}
+
 impl TryFrom<String> for LockName {
     type Error = NoLockName;
 
     fn try_from(name: String) -> Result<Self, NoLockName> {
-        let fits = |it: char| it.is_ascii_alphanumeric() || "._-".contains(it);
         let begins = name.starts_with(|it: char| it.is_ascii_alphanumeric());
-        match begins && name.len() <= 100 && name.chars().all(fits) {
+        match begins && name.len() <= Self::LONGEST && name.chars().all(Self::takes) {
             true => Ok(Self(name)),
             false => Err(NoLockName(crate::visible(&name).into_owned())),
         }

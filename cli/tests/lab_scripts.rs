@@ -124,7 +124,7 @@ fn _any_name_of_a_test_and_any_ttl_of_the_range_will_do() {
     }
 }
 
-/// As that of another lab of the same test.
+/// It may be that of another lab in the same test.
 #[test]
 fn a_kept_schedule_of_another_fault_is_left_alone() {
     let kept = tempdir().expect("a folder");

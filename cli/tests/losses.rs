@@ -104,7 +104,7 @@ fn a_store_that_takes_nothing_leaves_the_verdict() {
     }
 }
 
-/// Before there is anything to lose.
+/// The folder is tried before there is anything to lose.
 #[test]
 fn many_runs_begin_only_where_they_can_be_stored() {
     let cli = Bench::new();

@@ -1,4 +1,5 @@
-//! TroubleWords of a server's own, in its words: it turns everybody away, whatever the lock.
+//! The words in which a server says that it has a trouble of its own, and turns everybody away,
+//! whatever the lock. What is sent is looked at, and not only what a client makes of it.
 
 use crate::{Store, StoreId, Visit};
 

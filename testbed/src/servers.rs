@@ -246,12 +246,15 @@ async fn start_some<S: StartedServer>(
 /// # Errors
 /// Fails when the machine has no randomness.
 pub fn secrets_of(cluster: &Cluster) -> Result<Option<Secrets>, BackendError> {
+    if !cluster.asks_password {
+        return Ok(None);
+    }
     let mut drawn = [0; 16];
     let read = File::open("/dev/urandom").and_then(|mut it| it.read_exact(&mut drawn));
     read.map_err(|e| broken("cannot make a password", e))?;
     let password = drawn.iter().map(|byte| format!("{byte:02x}")).collect();
     let identity = identity().map_err(|e| broken("cannot make a certificate", e))?;
-    Ok(cluster.asks_password.then_some(Secrets { password, identity }))
+    Ok(Some(Secrets { password, identity }))
 }
 
 /// Makes a certificate that has signed itself, with its private key (PEM).

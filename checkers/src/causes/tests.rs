@@ -1289,7 +1289,7 @@ fn whoever_went_without_its_part_of_what_all_share_keeps_the_lock() {
     assert_eq!(stuck_at(&picture(&tidy), 20), Some(Cause::Recipe));
 }
 
-/// As of a counter of tokens: it stays, and nobody waits for that.
+/// A counter of tokens stays, and nobody waits for that.
 #[test]
 fn what_nobody_takes_out_again_of_what_all_share_keeps_no_lock() {
     let text = "

@@ -174,8 +174,9 @@ impl ListeningSocket {
     /// bus of a Redis Cluster does.
     fn asks_for_a_certificate(&self) -> bool {
         let at = format!("{}:{}", self.host(), self.port);
-        let asking = Command::new("openssl")
-            .args(["s_client", "-connect", &at])
+        // A server without TLS may wait for more.
+        let asking = Command::new("timeout")
+            .args(["5", "openssl", "s_client", "-connect", &at])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -22,7 +22,7 @@ pub use terms::{
     AcquireError, Grant, Lock, Mode, Nemesis, Outcome, RedisConnection, ReleaseError, Removed,
 };
 
-use base::{Length, Shape};
+use base::{Length, LockName, Shape};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -371,16 +371,12 @@ impl Lab {
     }
 }
 
-/// The longest name of a lock.
-const LONGEST_NAME: usize = 100;
-
 /// Returns the name of the test that runs on this thread, as a lock may be called.
 fn name_of_test() -> String {
     let test = std::thread::current().name().unwrap_or_default().replace("::", "-");
-    let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    let fitting: String = test.chars().map(|c| if fits(c) { c } else { '-' }).collect();
+    let fitting: String = test.chars().map(|c| if LockName::takes(c) { c } else { '-' }).collect();
     // Its end is the name of the test itself.
-    let end = &fitting[fitting.len().saturating_sub(LONGEST_NAME)..];
+    let end = &fitting[fitting.len().saturating_sub(LockName::LONGEST)..];
     match end.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()) {
         "" => "my-lock".to_owned(),
         name => name.to_owned(),
